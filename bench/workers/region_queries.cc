@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queries for chunks of arrays that are kept in the tiers (ARCHIE, section III-C): what it takes to
-// find a chunk among many, by the calls that a connector makes (include/cairn/region_calls.h).
+// find a chunk among many, by the calls that a connector makes (include/cairn/region_calls.h): for
+// a part it asks for the array's grid, and whether the chunks are there, before it copies.
 //   region_queries FILE --regions 100000 --bytes 4096 --queries 20000
 // Prints {"kept", "exact_ns", "partial_ns", "four_ns"}: the median times of a whole chunk, of a
 // part of one, and of parts of four. Every byte is compared.
@@ -16,6 +17,7 @@ struct Calls {
   decltype(&cairn_region_version) version;
   decltype(&cairn_region_read) read;
   decltype(&cairn_region_keep) keep;
+  decltype(&cairn_array_grid) grid;
 };
 
 template <typename Function>
@@ -30,6 +32,7 @@ class Regions {
     find("cairn_region_version", calls_.version);
     find("cairn_region_read", calls_.read);
     find("cairn_region_keep", calls_.keep);
+    find("cairn_array_grid", calls_.grid);
     worker::require(calls_.version(fd, &version_) == 0, "the file has no version");
   }
   int keep(uint64_t number) {
@@ -41,6 +44,7 @@ class Regions {
   double read(uint64_t first, uint64_t parts, uint64_t offset, uint64_t length) {
     std::vector<unsigned char> found(parts * length);
     const int64_t began = worker::now_ns();
+    if (length < bytes_) look(first, parts);
     for (uint64_t at = 0; at < parts; ++at) {
       const CairnRegion region = region_of(first + at);
       const CairnRegionPart part = {offset, length, found.data() + at * length};
@@ -56,6 +60,15 @@ class Regions {
   }
 
  private:
+  void look(uint64_t first, uint64_t parts) {
+    const uint64_t name[2] = {1, 2};
+    uint64_t numbers[4] = {};
+    (void)calls_.grid(fd_, name, 1, numbers);
+    for (uint64_t at = 0; at < parts; ++at) {
+      const CairnRegion region = region_of(first + at);
+      if (calls_.read(&region, nullptr, 0) != 0) worker::fail("a chunk is not there");
+    }
+  }
   CairnRegion region_of(uint64_t number) const {
     return {fd_, 0, {number, ~number}, bytes_, version_};
   }

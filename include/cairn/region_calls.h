@@ -22,7 +22,7 @@ struct CairnFileVersion {
   uint64_t size;
   int64_t mtime_ns;
   int64_t ctime_ns;
-  uint64_t cut_writes; /* of processes that have died while they might write it */
+  uint64_t cut_writes; /* another one after the death of a process that might be writing it */
 };
 
 struct CairnRegion {
@@ -45,7 +45,7 @@ int cairn_region_version(int descriptor, struct CairnFileVersion* version);
 
 /* Copies parts of the region that the tiers have. -ENODATA: they have not all of it, and some of
  * the memory may have been written. -ESTALE: the file has another version by now. -ENOTSUP: as
- * above. */
+ * above, or somebody has the file open who may write it. */
 int cairn_region_read(const struct CairnRegion* region, const struct CairnRegionPart* parts,
                       size_t count);
 
@@ -69,7 +69,7 @@ struct CairnArrayRead {
 
 /* Says that the program reads a box. The node may have other boxes of the array as regions then,
  * which it expects to be read; policy/arrays/file_array.h says what they are named. -ENOTSUP: as
- * above, or an array of more dimensions than the node follows. */
+ * above, or an array of more dimensions than the node follows. -EAGAIN: it has no time now. */
 int cairn_array_read(const struct CairnArrayRead* read);
 
 /* A dataset that the program reads, and how its reads went since the news before. What the numbers
@@ -95,6 +95,13 @@ struct CairnArrayNews {
 
 /* Tells the node of it. -EAGAIN: it has no time now, tell it later. -ENOTSUP: as above. */
 int cairn_array_news(const struct CairnArrayNews* news);
+
+/* In what grid programs read the array of that name (policy/arrays/file_array.h), if the node has
+ * learned it: 4 * `dimensions` numbers, of a chunk, of the ghost zones before and behind it,
+ * and of the grid's origin. cairn_region_read() tells which of its chunks the tiers have. -ENODATA:
+ * the grid is not known. -ENOTSUP: as above. */
+int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions,
+                     uint64_t* numbers);
 
 #ifdef __cplusplus
 }

@@ -366,5 +366,90 @@ def boxes_of_a_file_that_changes():
                     time.sleep(0.002)
 
 
+def a_file_that_another_process_may_write():
+    """Its bytes may be newer than its times."""
+    values = field(12)
+    write("a", values)
+    opener = "import os, sys; f = os.open('a', os.O_RDWR); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", opener], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        for _ in range(3):
+            with h5py.File("a", "r") as file:
+                check((file["x"][...] == values).all(), "reads as something else")
+        writer.stdin.close()
+
+
+def end_in_a_write(values, seconds, how):
+    """A process writes other cells over all of the dataset, and is killed in the middle of its one write, perhaps after
+    another thread has closed the descriptor; or that thread starts another program, which closes it."""
+    with h5py.File("a", "r") as file:
+        offset = file["x"].id.get_offset()
+    program = "import os; os.close(%d); print(flush=True)"
+    other_thread = {"killed": "", "closed": "threading.Timer(0.001, os.close, (f,)).start(); ",
+                    "replaced": f"os.set_inheritable(f, True); program = [sys.executable, '-c', {program!r} % f]; "
+                                f"threading.Timer({seconds}, os.execv, (sys.executable, program)).start(); "}[how]
+    writer = ("import os, sys, threading, numpy; f = os.open('a', os.O_RDWR); "
+              f"new = numpy.random.default_rng({values}).bytes(1 << 26); print(flush=True); {other_thread}"
+              f"os.pwrite(f, new, {offset})")
+    with subprocess.Popen([sys.executable, "-c", writer], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        if how == "replaced":
+            process.stdout.readline()
+        else:
+            time.sleep(seconds)
+            process.kill()
+    return offset
+
+
+def a_writer_that_is_killed():
+    """Its bytes are there and its times are not: what readers get is what is in the file."""
+    shape = (4096, 2048)
+    write_contiguous("a", field(14, shape, "f8"))
+    boxes = boxes_with_ghosts(shape, (512, 512), (0, 0))
+    for turn, how in enumerate(("killed", "closed", "replaced", "killed")):
+        with h5py.File("a", "r") as file:
+            for _ in range(2):
+                for box in boxes:
+                    file["x"][box]
+                    time.sleep(0.004)
+        time.sleep(SETTLED_SECONDS)
+        offset = end_in_a_write(turn, 0.003 * (turn + 1), how)
+        with open("a", "rb") as raw:
+            raw.seek(offset)
+            values = np.frombuffer(raw.read(1 << 26), "f8").reshape(shape)
+        # Before the node has buried a process, it knows of its open files alone.
+        for pause in (0.3, 0) if how == "closed" else (0, 0, 0.3):
+            time.sleep(pause)
+            with h5py.File("a", "r") as file:
+                for box in boxes:
+                    check(file["x"][box].tobytes() == values[box].tobytes(), f"{how}, {box} is not what it was")
+
+
+def parts_of_gathered_boxes():
+    """Halves of boxes that the node has gathered, and boxes that lie across two and four of them."""
+    shape, size = (1024, 1024), 256
+    values = field(13, shape, "f8")
+    write_contiguous("a", values)
+    halves = [np.s_[row:row + size, column:column + size // 2]
+              for row in range(0, 1024, size) for column in range(0, 1024, size // 2)]
+    across = [np.s_[row:row + size, column:column + size]
+              for row in range(0, 1024 - size + 1, size // 2) for column in range(size // 2, 1024 - size, size)]
+    with h5py.File("a", "r") as file:
+        dataset = file["x"]
+
+        def read(boxes):
+            for box in boxes:
+                check((dataset[box] == values[box]).all(), f"{box} reads as something else")
+                time.sleep(0.01)
+
+        whole = boxes_with_ghosts(shape, (size, size), (1, 1))
+        read(whole)
+        read(whole)
+        time.sleep(0.5)
+        for _ in range(3):
+            read(halves)
+            read(across)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -138,7 +138,7 @@ bool TestClient::take() {
 }
 
 Actor TestClient::make_actor(unsigned shard) const {
-  memory_.slot(self_.slot()).has_worked.store(1);
+  memory_.slot(self_.slot()).workers.store(1);
   Actor actor;
   actor.memory = &memory_;
   actor.self = self_;

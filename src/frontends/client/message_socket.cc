@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -99,8 +101,20 @@ int send_message(int socket, const void* message, std::size_t size, int fd) {
   return static_cast<std::size_t>(sent) == size ? 0 : -EMSGSIZE;
 }
 
+// Half of what the kernel keeps for the reader is for messages that wait for their place.
+static bool has_room_for_hint(int socket) {
+  int queued = 0;
+  int room = 0;
+  socklen_t length = sizeof room;
+  return sys::call(SYS_ioctl, socket, SIOCOUTQ, sys::word(&queued)) == 0 &&
+         sys::call(SYS_getsockopt, socket, SOL_SOCKET, SO_SNDBUF, sys::word(&room),
+                   sys::word(&length)) == 0 &&
+         queued < room / 2;
+}
+
 int send_hint(int socket, const void* message, std::size_t size) {
   CAIRN_DCHECK(socket >= 0);
+  if (!has_room_for_hint(socket)) return -EAGAIN;
   const long sent = sys::call(SYS_sendto, socket, sys::word(message), static_cast<long>(size),
                               MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
   return sent < 0 ? static_cast<int>(sent) : 0;

@@ -51,7 +51,6 @@ struct alignas(4096) ProcessPage {
   std::atomic<std::uint32_t> owner_bits;
   std::atomic<std::int32_t> pid;         // whose page this is; 0 in a child that libc did not fork
   std::atomic<std::uint32_t> is_primed;  // this process has written here: 0 in a fresh child
-  std::atomic<std::uint32_t> next_shard;
   LocalLock locks[static_cast<unsigned>(ProcessLock::kCount)];
 };
 static_assert(sizeof(ProcessPage) == 4096, "the kernel wipes whole pages");

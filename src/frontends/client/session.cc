@@ -260,9 +260,9 @@ Actor* Session::enter_thread() {
   state.actor.memory = &memory_;
   state.actor.self = self();
   CAIRN_DCHECK(state.actor.self && state.actor.self.slot() < memory_.slot_count());
-  memory_.slot(state.actor.self.slot()).has_worked.store(1, std::memory_order_relaxed);
-  const std::uint32_t shard = process_page.next_shard.fetch_add(1, std::memory_order_relaxed);
-  state.actor.counters = &memory_.slot(state.actor.self.slot()).shards[shard % ClientSlot::kShards];
+  ClientSlot& slot = memory_.slot(state.actor.self.slot());
+  const std::uint32_t worker = slot.workers.fetch_add(1, std::memory_order_relaxed);
+  state.actor.counters = &slot.shards[worker % ClientSlot::kShards];
   state.epoch = process_page.epoch.load(std::memory_order_acquire);
   if (thread_handler_ != nullptr) thread_handler_(&state);
   return &state.actor;
@@ -387,8 +387,8 @@ void Session::notify(const protocol::ObjectMessage& message) {
   if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
 }
 
-void Session::notify(const protocol::ArrayReadMessage& message) {
-  if (socket_ >= 0 && is_attached()) (void)send_hint(socket_, &message, sizeof message);
+bool Session::notify(const protocol::ArrayReadMessage& message) {
+  return socket_ >= 0 && is_attached() && send_hint(socket_, &message, sizeof message) == 0;
 }
 
 bool Session::notify(const protocol::ArrayNewsMessage& message) {

@@ -127,8 +127,8 @@ class Session final : public HandOver, public OwnerWatch {
   // Answers a waiter for a lock or block of another process.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
-  void notify(const protocol::ArrayReadMessage& message);
   // False when it was not sent: the service has no time for it now.
+  bool notify(const protocol::ArrayReadMessage& message);
   bool notify(const protocol::ArrayNewsMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command, const char* reason);

@@ -9,6 +9,7 @@
 // Thread safety: as open_file.h. Ownership: holds ids of its library.
 #pragma once
 
+#include <deque>
 #include <optional>
 
 #include "frontends/hdf5/object.h"
@@ -35,6 +36,10 @@ class Array final : public Memory {
   std::optional<arrays::ByteRun> follow(const arrays::Box& box);
   // The box that the connector below is reading, if the node is to hear of it.
   std::optional<arrays::Box> under_way;
+  // Boxes that were read as regions, of which the node had no time to hear yet.
+  std::deque<arrays::Box> untold;
+  // Chunks that parts were read of, as the node has heard, the latest last.
+  std::deque<std::uint64_t> told_chunks;
 
   hid_t type() const { return type_; }
   std::size_t cell_bytes() const { return cell_bytes_; }

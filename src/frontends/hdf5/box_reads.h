@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes of a contiguous dataset. Their rows lie far apart in the file, so the node gathers boxes
 // that it expects to be read, and keeps them as regions (service/gathering). A box that it has is
-// read with one copy; of one that it does not have, it hears.
+// read with one copy. A part of one, or a box across several, is copied row by row from those
+// that it is in, if the node has all of it: the node knows in what grid the array is read. It hears
+// of each box that it does not have.
 //
 // Thread safety: as open_file.h.
 #pragma once

@@ -15,6 +15,7 @@ struct RegionCalls {
   decltype(&::cairn_region_keep) keep;
   decltype(&::cairn_array_read) tell;
   decltype(&::cairn_array_news) news;
+  decltype(&::cairn_array_grid) grid;
 };
 
 // Null where the process has no such functions.

@@ -77,12 +77,25 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
   return made;
 }
 
+// The threads of this process's image before have ended with it, one perhaps in the midst of a
+// write. To be noted while the description is still open for writing.
+void note_cut_write(Owner from, const OpenDescription& description) {
+  const NodeMemory& memory = Session::instance().memory();
+  const ClientSlot& before = memory.slot(from.slot());
+  const bool may_write =
+      (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+  if (may_write && before.pid.load(std::memory_order_relaxed) == sys::getpid() &&
+      before.may_be_writing(object_of(description)))
+    memory.objects().note_cut_write(object_of(description));
+}
+
 // A hold for this process: the one that was made for it, else a new one while somebody keeps the
 // description alive.
 HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index,
                     std::uint32_t generation) {
   const Owner self = Session::instance().self();
   if (hold != 0 && descriptions().transfer(static_cast<HoldIndex>(hold), from, self, index)) {
+    note_cut_write(from, descriptions().at(index));
     return static_cast<HoldIndex>(hold);
   }
   return hold_if_live(index, generation);

@@ -35,6 +35,12 @@ const Object* file_of(Actor* actor, int descriptor) {
   return file.through.load(std::memory_order_seq_cst) == 0 ? &file : nullptr;
 }
 
+// 0, or why the region is not the file's.
+int check_version(const Object& file, const CairnRegion& region) {
+  if (region.bytes == 0 || may_be_written(file)) return -ENOTSUP;
+  return FileVersion::of(file) == version_in(region.version) ? 0 : -ESTALE;
+}
+
 StoreStatus status_of(const Actor& actor, const Object& file, const CairnRegion& region) {
   return status_of_region(
       actor.memory->objects(), file.key(),
@@ -114,8 +120,8 @@ int version_of_file(int descriptor, CairnFileVersion* version) {
 int read_region(const CairnRegion& region, std::span<const CairnRegionPart> parts) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
-  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
+  if (file == nullptr) return -ENOTSUP;
+  if (const int error = check_version(*file, region); error < 0) return error;
   const StoreStatus status = status_of(*actor, *file, region);
   if (actor->memory->objects().find(status.key) == ObjectIndex::kNone) return -ENODATA;
   RegionBacking nothing(status, nullptr);
@@ -131,8 +137,8 @@ int read_region(const CairnRegion& region, std::span<const CairnRegionPart> part
 int keep_region(const CairnRegion& region, std::byte* bytes) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
-  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
+  if (file == nullptr) return -ENOTSUP;
+  if (const int error = check_version(*file, region); error < 0) return error;
   if (!version_in(region.version).has_settled()) return -EAGAIN;
   const StoreStatus status = status_of(*actor, *file, region);
   RegionBacking made(status, bytes);
@@ -164,7 +170,19 @@ int tell_of_array(const CairnArrayRead& read) {
     message.first[at] = read.first[at];
     message.count[at] = read.count[at];
   }
-  session.notify(message);
+  return session.notify(message) ? 0 : -EAGAIN;
+}
+
+int grid_of_array(int descriptor, const ArrayName& name, std::uint32_t dimensions,
+                  std::uint64_t* numbers) {
+  const OpenFile* open = DescriptorTable::find(descriptor);
+  const Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr || open == nullptr) return -ENOTSUP;
+  GridNumbers grid;
+  const bool is_known = actor->memory->array_board().find({open->object, name.words}, &grid);
+  if (!is_known || grid.dimensions != dimensions) return -ENODATA;
+  for (const GridNumbers::Row& row : grid.rows)
+    numbers = std::copy_n(row.begin(), dimensions, numbers);
   return 0;
 }
 
@@ -240,5 +258,12 @@ __attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead
 __attribute__((visibility("default"))) int cairn_array_news(const CairnArrayNews* news) {
   const cairn::ErrnoKeeper keeper;
   return cairn::tell_news(*news);
+}
+
+__attribute__((visibility("default"))) int cairn_array_grid(int descriptor, const uint64_t name[2],
+                                                            uint32_t dimensions,
+                                                            uint64_t* numbers) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::grid_of_array(descriptor, {{}, {name[0], name[1]}}, dimensions, numbers);
 }
 }

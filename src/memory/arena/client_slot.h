@@ -8,7 +8,7 @@
 //   active     a living process holds it                 service, on its death or detach -> reaping
 //   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
-// Thread safety: fields but the counters, offer, openings, has_worked and sending are written by
+// Thread safety: fields but the counters, offer, openings, workers and sending are written by
 // the service alone; a process that has taken the slot by itself writes pid, run and account first.
 #pragma once
 
@@ -32,8 +32,9 @@ struct ClientSlot {
   std::atomic<std::uint32_t> run;  // pid of the launcher that started it
   // files that it is opening (frontends/client/opening_guard.h); written by the client
   std::atomic<std::uint32_t> openings;
-  // not 0 once it has had an actor: then it may die with something of the node in hand
-  std::atomic<std::uint32_t> has_worked;
+  // how many of its threads have had an actor, ever: of that many the first kShards have a shard of
+  // their own. With one it may die with something of the node in hand.
+  std::atomic<std::uint32_t> workers;
   // what it takes of the tiers is counted for this AccountId; see memory/pool/capacity_accounts.h
   std::atomic<std::uint32_t> account;
   // descriptors that it has sent and the service has not received (memory/tiers/descriptor_room.h)
@@ -41,6 +42,16 @@ struct ClientSlot {
   char command[28];
   SlotOffer offer;
   CounterShard shards[kShards];
+
+  // Whether one of its threads changes bytes of that object, which its process may write. Where
+  // there are more threads than shards, some do not tell.
+  bool may_be_writing(ObjectIndex object) const {
+    if (workers.load(std::memory_order_acquire) > kShards) return true;
+    for (const CounterShard& shard : shards) {
+      if (shard.writing.load(std::memory_order_acquire) == raw(object)) return true;
+    }
+    return false;
+  }
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");
 static_assert(offsetof(ClientSlot, shards) == 64, "nor do a slot and its counters");

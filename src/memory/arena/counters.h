@@ -47,6 +47,9 @@ static_assert(hit_bytes_counter(static_cast<TierId>(kTiersMax - 1)) == Counter::
 
 struct alignas(64) CounterShard {
   std::atomic<std::uint64_t> values[24];
+  // The object whose bytes the thread is changing, until the object's times say so; 0: none. Not
+  // reliable where threads share the shard (memory/buffer/write_under_way.h).
+  std::atomic<std::uint32_t> writing;
 
   void add(Counter counter, std::uint64_t amount) {
     // Not a locked instruction: the shard is the thread's own.
@@ -62,6 +65,6 @@ struct alignas(64) CounterShard {
     return values[static_cast<unsigned>(counter)].load(std::memory_order_relaxed);
   }
 };
-static_assert(kCounters <= 24 && sizeof(CounterShard) == 3 * 64, "three cache lines a shard");
+static_assert(kCounters <= 24 && sizeof(CounterShard) == 4 * 64, "four cache lines a shard");
 
 }  // namespace cairn

@@ -55,6 +55,10 @@ bool FileVersion::has_settled() const {
   return last + tick < wall_clock_ns();
 }
 
+bool may_be_written(const Object& file) {
+  return file.writers.load(std::memory_order_seq_cst) != 0;
+}
+
 StoreStatus status_of_region(const ObjectTable& objects, const ObjectKey& file,
                              const RegionIdentity& region) {
   CAIRN_CHECK(file.kind != ObjectKind::kRegion);

@@ -30,6 +30,11 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
+// Whether the file's bytes may be ahead of its version: somebody has it open who may write it, or
+// has died with it open and is not buried yet. Its regions are nobody's then. To be looked at
+// before the version is: a dead writer's cut write is noted first.
+bool may_be_written(const Object& file);
+
 struct RegionIdentity {
   std::array<std::uint64_t, 2> name{};  // within the file
   std::uint64_t bytes = 0;              // of the region

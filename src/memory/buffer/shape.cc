@@ -14,6 +14,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/shape_change.h"
+#include "memory/buffer/write_under_way.h"
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/shared_copy.h"
 
@@ -246,6 +247,7 @@ bool adopt_kernel_state(const ObjectAccess& access) {
 }
 
 int truncate_object(const ObjectAccess& access, std::uint64_t size) {
+  const WriteUnderWay under_way(access);
   Object& object = access.object();
   const Actor& actor = access.actor;
   end_abandoned_through(access);
@@ -278,6 +280,7 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
 
 int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
                     std::uint64_t length) {
+  const WriteUnderWay under_way(access);
   Object& object = access.object();
   const Actor& actor = access.actor;
   const bool changes_bytes = (mode & ~FALLOC_FL_KEEP_SIZE) != 0;

@@ -15,6 +15,7 @@
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/write_part.h"
+#include "memory/buffer/write_under_way.h"
 #include "memory/tiers/shared_copy.h"
 
 namespace cairn {
@@ -374,6 +375,7 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
   Object& object = access.object();
   actor.count(Counter::kWrites, 1);
   if (length == 0) return 0;
+  const WriteUnderWay under_way(access);
   const std::uint64_t started = cycle_count();
   ssize_t done = 0;
   for (;;) {

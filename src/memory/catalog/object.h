@@ -144,8 +144,8 @@ struct Object {
   std::atomic<std::uint32_t> log_trouble;  // LogTrouble
   // how often the store has failed to make durable what it had of the file, or of some file
   std::atomic<std::uint32_t> sync_failures;
-  // how many processes that might write it have died or replaced their images: one of them may have
-  // changed bytes and not come to say so in the times
+  // the number of the last death of a process that may have changed bytes of it and not come to say
+  // so in the times (ObjectTable::note_cut_write)
   std::atomic<std::uint32_t> cut_writes;
   std::atomic<std::uint32_t> store_trouble;  // StoreTrouble
   // monotonic: when the last good fsync of a program began. What the store had by then is durable.
@@ -181,10 +181,6 @@ struct Object {
     cut_writes.store(0, std::memory_order_relaxed);
     store_trouble.store(0, std::memory_order_relaxed);
     synced_ns.store(0, std::memory_order_relaxed);
-  }
-  void note_cut_write() {
-    mark(kMarkKnownElsewhere, true);
-    cut_writes.fetch_add(1, std::memory_order_acq_rel);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/catalog/object_table.h"
 
+#include "base/atomic_max.h"
 #include "base/check.h"
 
 namespace cairn {
@@ -85,6 +86,10 @@ ObjectIndex ObjectTable::acquire(const ObjectKey& key, const StoreStamp& stamp, 
   object.error_number.store(0, std::memory_order_relaxed);
   object.forget_elsewhere();
   object.marks.store(0, std::memory_order_relaxed);
+  if (const std::uint32_t cuts = board_->cut_writes.load(std::memory_order_acquire); cuts != 0) {
+    object.marks.store(kMarkKnownElsewhere, std::memory_order_relaxed);
+    object.cut_writes.store(cuts, std::memory_order_relaxed);
+  }
   object.number_bits.store(0, std::memory_order_relaxed);
   object.dirty_low.store(UINT32_MAX, std::memory_order_relaxed);
   object.dirty_high.store(0, std::memory_order_relaxed);
@@ -121,6 +126,12 @@ bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners
   if (object.has(kObjectRetired)) return true;
   object.set(kObjectRetired);
   return hash_.erase_locked(position, raw(index));
+}
+
+void ObjectTable::note_cut_write(ObjectIndex index) const {
+  Object& object = at(index);
+  object.mark(kMarkKnownElsewhere, true);
+  raise_to(object.cut_writes, board_->cut_writes.fetch_add(1, std::memory_order_acq_rel) + 1);
 }
 
 std::uint32_t ObjectTable::reclaim_idle(std::uint32_t wanted, Owner self,

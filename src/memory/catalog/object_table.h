@@ -23,6 +23,7 @@ struct alignas(64) ObjectBoard {
   std::atomic<std::uint32_t>
       cursor;  // where makers look next, in runs (memory/catalog/record_cursor.h)
   std::atomic<std::uint32_t> live_count;
+  std::atomic<std::uint32_t> cut_writes;  // of all objects, ever since the node began
   // Ever since the node began. Each open reads it: a line of its own.
   alignas(64) std::atomic<std::uint32_t> reclaimed;
 };
@@ -88,6 +89,11 @@ class ObjectTable {
   void for_each_line_lock(IsUsed&& is_used, Visit&& visit) const {
     hash_.for_each_used_line(is_used, [&](HashLine& line) { visit(line.lock); });
   }
+
+  // A process has died, or replaced its image, that may have been in the midst of a write of the
+  // object. The number that it gets no object has had before: the object of a file that is made
+  // anew begins with the latest of all.
+  void note_cut_write(ObjectIndex index) const;
 
   // Reclaims unreferenced records so that new files find room. Returns how many.
   std::uint32_t reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners);

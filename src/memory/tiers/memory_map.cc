@@ -19,6 +19,7 @@
 #include "memory/catalog/rule_table.h"
 #include "memory/catalog/unserved_board.h"
 #include "memory/pool/capacity_accounts.h"
+#include "memory/tiers/array_board.h"
 #include "memory/tiers/descriptor_room.h"
 #include "memory/tiers/device_board.h"
 #include "memory/tiers/failure_board.h"
@@ -96,6 +97,7 @@ MemoryMap::MemoryMap(const MemoryShape& shape) {
       pages<RuleTable::Bytes>(Table::kRules, "rules", 1),
       pages<MoveJournal::Bytes>(Table::kMoves, "move journal", 1),
       pages<FetchJournal::Bytes>(Table::kFetches, "fetch journal", 1),
+      pages<ArrayBoard>(Table::kArrays, "grids of arrays", 1),
       pages<AccountTable>(Table::kAccounts, "accounts", 1),
       pages<ClientSlot>(Table::kSlots, "client slots", shape.clients_max),
       pages<std::atomic<std::uint32_t>>(Table::kGenerations, "generations", shape.clients_max),

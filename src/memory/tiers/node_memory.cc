@@ -78,6 +78,7 @@ void NodeMemory::bind_boards(const MemoryMap& map) {
   rules_ = RuleTable(map.find<RuleTable::Bytes>(base, Table::kRules));
   journal_ = MoveJournal(map.find<MoveJournal::Bytes>(base, Table::kMoves));
   fetches_ = FetchJournal(map.find<FetchJournal::Bytes>(base, Table::kFetches));
+  arrays_ = map.find<ArrayBoard>(base, Table::kArrays);
 }
 
 void NodeMemory::bind_catalog(const MemoryMap& map) {

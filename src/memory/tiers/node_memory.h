@@ -32,6 +32,7 @@
 #include "memory/catalog/rule_table.h"
 #include "memory/pool/bucket_pool.h"
 #include "memory/pool/capacity_accounts.h"
+#include "memory/tiers/array_board.h"
 #include "memory/tiers/descriptor_room.h"
 #include "memory/tiers/device_board.h"
 #include "memory/tiers/failure_board.h"
@@ -106,6 +107,7 @@ class NodeMemory {
   }
   const MoveJournal& journal() const { return journal_; }
   const FetchJournal& fetches() const { return fetches_; }
+  ArrayBoard& array_board() const { return *arrays_; }
   // Count a block that was fetched ahead and is used for the first time, or goes before anybody
   // used it; of others, and of one that has just been counted, nothing. Return whether it was
   // counted.
@@ -227,6 +229,7 @@ class NodeMemory {
   mutable RuleTable rules_;
   MoveJournal journal_;
   FetchJournal fetches_;
+  ArrayBoard* arrays_ = nullptr;
   RequestRing requests_;
   EventRing* events_ = nullptr;
   std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot

@@ -6,8 +6,7 @@
 
 namespace cairn::arrays {
 
-std::array<std::uint64_t, 2> region_name(const FileArray& array, const Box& box) {
-  CAIRN_DCHECK(whole(array.shape).contains(box));
+static RegionName name_of(const FileArray& array) {
   // Not as a packed chunk's, which begins with a token of its dataset.
   constexpr std::uint64_t kOfFileArray = 0x666172;
   RegionName name;
@@ -16,10 +15,18 @@ std::array<std::uint64_t, 2> region_name(const FileArray& array, const Box& box)
   name.add(array.cell_bytes);
   name.add(array.shape.size());
   name.add_all(array.shape.all());
+  return name;
+}
+
+std::array<std::uint64_t, 2> region_name(const FileArray& array, const Box& box) {
+  CAIRN_DCHECK(whole(array.shape).contains(box));
+  RegionName name = name_of(array);
   name.add_all(box.first.all());
   name.add_all(box.count.all());
   return name.words();
 }
+
+std::array<std::uint64_t, 2> array_name(const FileArray& array) { return name_of(array).words(); }
 
 std::uint64_t bytes_in_a_row(const FileArray& array, const Box& box) {
   CAIRN_DCHECK(!box.is_empty());

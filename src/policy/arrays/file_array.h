@@ -25,6 +25,9 @@ struct FileArray {
 // all who see the same array in the same file: what the name does not say is which file that is.
 std::array<std::uint64_t, 2> region_name(const FileArray& array, const Box& box);
 
+// The same of the array itself.
+std::array<std::uint64_t, 2> array_name(const FileArray& array);
+
 // How many bytes follow each other in the file, in each row of a box. Requires: not empty.
 std::uint64_t bytes_in_a_row(const FileArray& array, const Box& box);
 

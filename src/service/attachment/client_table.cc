@@ -304,7 +304,7 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
 }
 
 bool ClientTable::has_worked(std::uint16_t index) const {
-  return memory_.slot(index).has_worked.load(std::memory_order_acquire) != 0;
+  return memory_.slot(index).workers.load(std::memory_order_acquire) != 0;
 }
 
 void ClientTable::release(std::uint16_t index) {
@@ -317,10 +317,11 @@ void ClientTable::release(std::uint16_t index) {
   if (find_counts(seats_[index].run) != nullptr) add_to(counts_of(seats_[index].run).sums, sums);
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
+    shard.writing.store(0, std::memory_order_relaxed);
   }
   memory_.service_board().openings.fetch_sub(slot.openings.exchange(0));
   budget_.give_back_client(index);
-  slot.has_worked.store(0, std::memory_order_relaxed);
+  slot.workers.store(0, std::memory_order_relaxed);
   memory_.events(index).demands.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);

@@ -147,8 +147,8 @@ void Reaper::audit() {
 
 void Reaper::sweep(const Batch& batch) {
   // First: once the blocks of the dead are unlocked, others read what they had begun to write.
-  if (!batch.dead.empty()) sweep_cut_writes(actor_, batch.dead);
-  if (!batch.replaced.empty()) sweep_cut_writes(actor_, batch.replaced);
+  if (!batch.dead.empty()) sweep_cut_writes(memory_, batch.dead);
+  if (!batch.replaced.empty()) sweep_cut_writes(memory_, batch.replaced);
   SweepCounts counts;
   (void)memory_.requests().release_dead(memory_.owners());
   const auto has_worked = [this](Owner owner) { return clients_.has_worked(owner.slot()); };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "memory/arena/client_slot.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
@@ -80,13 +81,36 @@ void correct_counts(BucketPool& pool) {
     pool.correct_free_slabs(static_cast<std::int32_t>(differences[kFree]));
 }
 
-// One that might write, if it had: some of its bytes may be there, and not the times.
-void note_cut_write(Actor& actor, DescriptionIndex index) {
-  const OpenDescription& description = actor.memory->descriptions().at(index);
-  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
-  const bool may_write =
-      (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
-  if (object != ObjectIndex::kNone && may_write) actor.object(object).note_cut_write();
+// What the threads of a process were in the midst of: some of the bytes may be there, and not the
+// times.
+void note_writes_under_way(const NodeMemory& memory, const ClientSlot& slot) {
+  const ObjectTable& objects = memory.objects();
+  for (const CounterShard& shard : slot.shards) {
+    const auto object = static_cast<ObjectIndex>(shard.writing.load(std::memory_order_acquire));
+    if (objects.at(object).has(kObjectLive)) objects.note_cut_write(object);
+  }
+}
+
+// With so many threads its shards do not tell all.
+bool is_unsure(const ClientSlot& slot) {
+  return slot.workers.load(std::memory_order_acquire) > ClientSlot::kShards;
+}
+
+// The files that might be written by each owner that is_meant().
+template <typename IsMeant>
+void note_cut_writes(const NodeMemory& memory, IsMeant&& is_meant) {
+  const DescriptionTable& descriptions = memory.descriptions();
+  const std::uint32_t used = descriptions.used_holds();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const DescriptionTable::HoldView seen = descriptions.view(static_cast<HoldIndex>(index));
+    if (seen.kind != HoldKind::kDescription || !is_meant(seen.owner)) continue;
+    const OpenDescription& description = descriptions.at(static_cast<DescriptionIndex>(seen.index));
+    const auto object =
+        static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+    const bool may_write =
+        (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+    if (memory.objects().is_index(object) && may_write) memory.objects().note_cut_write(object);
+  }
 }
 
 void close_description(Actor& actor, DescriptionIndex index) {
@@ -143,15 +167,30 @@ SweepCounts sweep_buckets(Actor& actor) {
   return counts;
 }
 
-void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced) {
-  DescriptionTable& descriptions = actor.memory->descriptions();
-  const std::uint32_t used = descriptions.used_holds();
-  for (std::uint32_t index = 1; index < used; ++index) {
-    const DescriptionTable::HoldView seen = descriptions.view(static_cast<HoldIndex>(index));
-    if (seen.kind == HoldKind::kDescription &&
-        std::find(replaced.begin(), replaced.end(), seen.owner) != replaced.end())
-      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
+void sweep_cut_writes(const NodeMemory& memory, std::span<const Owner> gone) {
+  std::vector<Owner> unsure;
+  for (const Owner owner : gone) {
+    const ClientSlot& slot = memory.slot(owner.slot());
+    note_writes_under_way(memory, slot);
+    if (is_unsure(slot)) unsure.push_back(owner);
   }
+  if (unsure.empty()) return;
+  note_cut_writes(memory, [&unsure](Owner owner) {
+    return std::find(unsure.begin(), unsure.end(), owner) != unsure.end();
+  });
+}
+
+void sweep_cut_writes_of_dead(const NodeMemory& memory) {
+  for (unsigned index = 0; index < memory.slot_count(); ++index) {
+    const ClientSlot& slot = memory.slot(static_cast<std::uint16_t>(index));
+    if (slot.state.load(std::memory_order_acquire) == SlotState::kReaping)
+      note_writes_under_way(memory, slot);
+  }
+  // No word is believed yet.
+  note_cut_writes(memory, [&memory](Owner owner) {
+    return owner.slot() < memory.slot_count() && is_dead(owner, memory.owners()) &&
+           is_unsure(memory.slot(owner.slot()));
+  });
 }
 
 std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
@@ -169,8 +208,6 @@ std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
       in_transit->push_back(TransitHold{hold, seen.owner});
       continue;
     }
-    if (seen.kind == HoldKind::kDescription)
-      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
     finish_release(actor, descriptions.release(hold, seen.owner));
     ++count;
   }

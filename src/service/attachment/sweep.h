@@ -29,9 +29,11 @@ struct SweepCounts {
 // Everything that any dead owner locked in the bucket descriptors, and all leases of dead owners.
 SweepCounts sweep_buckets(Actor& actor);
 
-// The files that images which were replaced have open for writing: one of their threads may have
-// been in the midst of a write. (sweep_holds() sees to those of the dead.)
-void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced);
+// The files that the dead, or images which were replaced, were in the midst of writing. To be
+// called before sweep_buckets() lets others have those blocks, and before sweep_holds().
+void sweep_cut_writes(const NodeMemory& memory, std::span<const Owner> gone);
+// The same of all who are dead, for a successor: the dead service may not have come to it.
+void sweep_cut_writes_of_dead(const NodeMemory& memory);
 
 struct TransitHold {
   HoldIndex hold;

@@ -18,6 +18,7 @@ void ArrayWatch::expect(const arrays::ChunkGrid& grid) {
   if (grid_) return;
   grid_ = grid;
   ahead_.emplace(grid_->chunks());
+  is_new_grid_ = true;
 }
 
 // The chunk whose cells and ghost zone are that very box, if there is one: the one that the first
@@ -36,6 +37,7 @@ std::vector<Box> ArrayWatch::observe(std::uint64_t reader, const Box& box) {
   CAIRN_DCHECK(arrays::whole(array_.shape).contains(box));
   reads_.push_back({reader, box});
   if (reads_.size() > kReadsKept) reads_.pop_front();
+  note_read(box);
   const bool is_other_grid = learn(box);
   std::vector<Box> next;
   if (!grid_) return next;
@@ -49,6 +51,12 @@ std::vector<Box> ArrayWatch::observe(std::uint64_t reader, const Box& box) {
                        [&](const Read& read) { return read.box == expected; });
   });
   return next;
+}
+
+void ArrayWatch::note_read(const Box& box) {
+  if (is_read_again_) return;
+  is_read_again_ = !known_.insert(arrays::region_name(array_, box)[0]).second;
+  if (is_read_again_ || known_.size() > kBoxesKnown) known_.clear();
 }
 
 void ArrayWatch::expect_after(const Read& read, std::vector<Box>* next) {
@@ -68,6 +76,7 @@ bool ArrayWatch::learn(const Box& box) {
   if (!grid) return false;
   grid_ = *grid;
   ahead_.emplace(grid_->chunks());
+  is_new_grid_ = true;
   return true;
 }
 

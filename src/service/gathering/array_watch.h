@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "policy/arrays/chunk_ahead.h"
@@ -27,6 +29,10 @@ class ArrayWatch {
   const arrays::FileArray& array() const { return array_; }
   // None before the first boxes have shown it.
   const arrays::ChunkGrid* grid() const { return grid_ ? &*grid_ : nullptr; }
+  // Whether the grid is another one than at the last such question.
+  bool take_new_grid() { return std::exchange(is_new_grid_, false); }
+  // Whether some box of the array has been read twice: then others may be, too.
+  bool is_read_again() const { return is_read_again_; }
 
   // A user says that it is read so. Reads that do not fit may show another grid later. Requires: a
   // grid of this array.
@@ -44,6 +50,10 @@ class ArrayWatch {
     arrays::Box box;
   };
 
+  // Boxes that are known again; of more, all are forgotten.
+  static constexpr std::size_t kBoxesKnown = 16384;
+
+  void note_read(const arrays::Box& box);
   // Whether the grid is another one now.
   bool learn(const arrays::Box& box);
   void expect_after(const Read& read, std::vector<arrays::Box>* next);
@@ -53,6 +63,9 @@ class ArrayWatch {
   std::optional<arrays::ChunkGrid> grid_;
   std::optional<arrays::ChunkAhead> ahead_;
   std::deque<Read> reads_;  // the latest last
+  bool is_new_grid_ = false;
+  bool is_read_again_ = false;
+  std::unordered_set<std::uint64_t> known_;  // a word of each box's name
 };
 
 }  // namespace cairn::node

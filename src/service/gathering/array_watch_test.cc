@@ -62,6 +62,17 @@ TEST(ArrayWatch, WhatWasReadAlreadyIsNotExpected) {
   EXPECT_TRUE(plane.expected.empty()) << plane.expected.size();
 }
 
+TEST(ArrayWatch, TheSecondReadOfABoxShowsThatItIsReadAgain) {
+  Ranks plane({8192, 8192}, {2048, 2048}, 1);
+  (void)plane.expected_of_all({0, 1, 2, 3});
+  EXPECT_FALSE(plane.watch.is_read_again());
+  EXPECT_TRUE(plane.watch.take_new_grid());
+  EXPECT_FALSE(plane.watch.take_new_grid());
+  (void)plane.watch.observe(11, plane.grid.with_ghost(2));
+  EXPECT_TRUE(plane.watch.is_read_again());
+  EXPECT_FALSE(plane.watch.take_new_grid()) << "it has taught nothing new";
+}
+
 TEST(ArrayWatch, ReadsInNoOrderCauseNothing) {
   ArrayWatch watch({{4096, 4096}, 8, 0});
   std::size_t expected = 0;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "memory/backing/region_backing.h"
+#include "memory/tiers/array_board.h"
 #include "service/fetching/service_open.h"
 
 namespace cairn::node {
@@ -40,6 +41,7 @@ void ChunkGatherer::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
+    is_given_up_.store(true, std::memory_order_relaxed);
   }
   changed_.notify_all();
   thread_.join();
@@ -79,16 +81,32 @@ void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) 
   {
     const std::lock_guard lock(mutex_);
     forget(chunk);
-    for (Box& next :
-         watch_of(chunk.file, chunk.version, chunk.array).observe(reader.bits(), chunk.box)) {
+    ArrayWatch& watch = watch_of(chunk.file, chunk.version, chunk.array);
+    for (Box& next : watch.observe(reader.bits(), chunk.box)) {
       Chunk expected = chunk;
       expected.box = std::move(next);
       expected.was_read = false;
       want(std::move(expected));
     }
-    if (!read.was_kept) want(std::move(chunk));
+    if (watch.take_new_grid()) publish_grid(chunk, watch);
+    if (!read.was_kept && watch.is_read_again()) want(std::move(chunk));
   }
   changed_.notify_all();
+}
+
+// Requires: the lock.
+void ChunkGatherer::publish_grid(const Chunk& read, const ArrayWatch& watch) const {
+  const arrays::ChunkShape& shape = watch.grid()->shape();
+  GridNumbers numbers;
+  if (shape.chunk.size() > GridNumbers::kDimensionsMax) return;
+  numbers.dimensions = static_cast<std::uint32_t>(shape.chunk.size());
+  for (std::size_t at = 0; at < shape.chunk.size(); ++at) {
+    numbers.rows[0][at] = shape.chunk[at];
+    numbers.rows[1][at] = shape.ghost.before[at];
+    numbers.rows[2][at] = shape.ghost.behind[at];
+    numbers.rows[3][at] = shape.origin[at];
+  }
+  with_.memory.array_board().publish({read.file, arrays::array_name(read.array)}, numbers);
 }
 
 // Requires: the lock.
@@ -103,19 +121,21 @@ void ChunkGatherer::want(Chunk chunk) {
   wanted_.insert(at, std::move(chunk));
 }
 
-// Its reader has come: before us, or after. Requires: the lock.
+// Its reader has come: before us, meanwhile, or after. Requires: the lock.
 void ChunkGatherer::forget(const Chunk& read) {
   const auto is_it = [&read](const Chunk& each) {
     return each.file == read.file && each.array == read.array && each.box == read.box;
   };
   std::erase_if(wanted_, is_it);
   std::erase_if(unread_, is_it);
+  if (is_busy_ && is_it(at_work_)) is_given_up_.store(true, std::memory_order_relaxed);
 }
 
 // One whose reader does not come leaves the tiers as other data does, and counts no longer.
 void ChunkGatherer::note_gathered(const Chunk& chunk) {
   if (chunk.was_read) return;
   const std::lock_guard lock(mutex_);
+  if (is_given_up_.load(std::memory_order_relaxed)) return;
   const Clock::time_point now = Clock::now();
   while (!unread_.empty() &&
          (unread_.size() >= kChunksMax || unread_.front().give_up_at + kUnreadMax < now))
@@ -137,6 +157,8 @@ void ChunkGatherer::work() {
     Chunk chunk = std::move(wanted_.front());
     wanted_.pop_front();
     is_busy_ = true;
+    at_work_ = chunk;
+    is_given_up_.store(false, std::memory_order_relaxed);
     lock.unlock();
     const bool is_worth_it = is_worth_gathering(chunk);
     const bool waits = is_worth_it && !has_come(&chunk);
@@ -148,7 +170,8 @@ void ChunkGatherer::work() {
     lock.lock();
     chunk.look_at = Clock::now() + chunk.pause;
     chunk.pause *= 2;
-    if (waits && chunk.look_at < chunk.give_up_at) want(std::move(chunk));
+    const bool is_wanted = !is_given_up_.load(std::memory_order_relaxed);
+    if (waits && is_wanted && chunk.look_at < chunk.give_up_at) want(std::move(chunk));
     if (wanted_.empty()) {
       lock.unlock();
       source_.reset();  // to close may wait for the store
@@ -183,7 +206,7 @@ void ChunkGatherer::await_chunk(std::unique_lock<std::mutex>& lock) {
 bool ChunkGatherer::is_current(const Chunk& chunk) const {
   const Object& file = with_.memory.objects().at(chunk.file);
   return file.has(kObjectLive) && file.kind() != ObjectKind::kRegion &&
-         file.through.load(std::memory_order_seq_cst) == 0 &&
+         file.through.load(std::memory_order_seq_cst) == 0 && !may_be_written(file) &&
          FileVersion::of(file) == chunk.version;
 }
 
@@ -262,6 +285,7 @@ SourceFile* ChunkGatherer::source_of(const Chunk& chunk) {
 
 bool ChunkGatherer::read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to) {
   for (const ByteRun& row : arrays::runs_of(chunk.array.shape, chunk.array.cell_bytes, chunk.box)) {
+    if (is_given_up_.load(std::memory_order_relaxed)) return false;
     if (read_object(access, chunk.array.offset + row.offset, to, row.bytes) !=
         static_cast<ssize_t>(row.bytes))
       return false;

@@ -3,8 +3,10 @@
 // lie far apart in the file, become one region of the tiers, which a program reads with one copy.
 // (ARCHIE's readers do so ahead of the computation, section III-E; its chunks lie in files.)
 //
-// Which ones follows from the boxes that programs read (ArrayWatch). A box that was read and
-// no region yet is gathered as well, while RAM has plenty of room: the program may come back to it.
+// Which ones follows from the boxes that programs read (ArrayWatch). Once a box of an array has
+// been read twice, a box that was read and is no region yet is gathered as well, while RAM has
+// plenty of room: the program may come back to it. The grid in which an array is read goes into the
+// node's memory, for those who read parts of chunks (memory/tiers/array_board.h).
 //
 // The bytes come from the file's blocks in the tiers. Those that are in none are not fetched here,
 // where they would be read in the order of the chunks: the connector has the slabs of the file
@@ -16,6 +18,7 @@
 // not block. Ownership: borrows what its options name; owns its thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -96,6 +99,7 @@ class ChunkGatherer {
     ArrayWatch watch;
   };
 
+  void publish_grid(const Chunk& read, const ArrayWatch& watch) const;
   ArrayWatch& watch_of(ObjectIndex file, const FileVersion& version,
                        const arrays::FileArray& array);
   void want(Chunk chunk);
@@ -118,7 +122,10 @@ class ChunkGatherer {
   std::deque<Chunk> wanted_;    // those that were read already come last
   std::deque<Chunk> unread_;    // gathered ahead, the oldest first
   bool is_busy_ = false;
+  Chunk at_work_;  // while it is busy
   bool is_stopping_ = false;
+  // Nobody needs the chunk at work any more. Set under the lock, read without it.
+  std::atomic<bool> is_given_up_{false};
   std::thread thread_;
 
   // The thread's own: the file that was gathered from last, while chunks are waiting.

@@ -13,6 +13,7 @@
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/tiers/array_board.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn::node {
@@ -117,7 +118,23 @@ TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
   gatherer_.await_quiet();
   EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
   EXPECT_TRUE(gathered(tile(3, 0)).empty()) << "nobody is near it";
-  EXPECT_EQ(gathered(tile(0, 2)), wanted(tile(0, 2))) << "it was read, and there is room";
+  EXPECT_TRUE(gathered(tile(0, 2)).empty()) << "it was read once";
+  GridNumbers grid;
+  ASSERT_TRUE(memory_.array_board().find({object_, arrays::array_name(array())}, &grid));
+  EXPECT_EQ(grid.dimensions, 2u);
+  EXPECT_EQ(grid.rows[0], (GridNumbers::Row{256, 64}));
+}
+
+TEST_F(ChunkGathererTest, OnceABoxIsReadAgainThoseThatAreReadStay) {
+  bring_in();
+  read(tile(0, 2));
+  gatherer_.await_quiet();
+  EXPECT_TRUE(gathered(tile(0, 2)).empty());
+  read(tile(0, 2));
+  read(tile(2, 3));
+  gatherer_.await_quiet();
+  EXPECT_EQ(gathered(tile(0, 2)), wanted(tile(0, 2)));
+  EXPECT_EQ(gathered(tile(2, 3)), wanted(tile(2, 3)));
 }
 
 TEST_F(ChunkGathererTest, AChunkFromBeforeAWriterDiedIsNobodys) {
@@ -125,7 +142,7 @@ TEST_F(ChunkGathererTest, AChunkFromBeforeAWriterDiedIsNobodys) {
   for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
   gatherer_.await_quiet();
   ASSERT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
-  record().note_cut_write();
+  memory_.objects().note_cut_write(object_);
   EXPECT_TRUE(gathered(tile(1, 0)).empty());
 }
 
@@ -172,6 +189,14 @@ TEST_F(ChunkGathererTest, WhatIsReadGoesBeforeAHintThatIsWrong) {
   gatherer_.await_quiet();
   EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
   EXPECT_EQ(gatherer_.grid_of(object_, array())->shape().chunk, (arrays::Coordinates{256, 64}));
+}
+
+TEST_F(ChunkGathererTest, NothingIsGatheredWhileSomebodyMayWriteTheFile) {
+  bring_in();
+  record().writers.store(1);
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_TRUE(gathered(tile(1, 0)).empty());
 }
 
 TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {

@@ -143,6 +143,7 @@ Result<Takeover> take_over(NodeMemory& memory) {
   Actor actor = actor_of(memory, found.service);
   found.locks = sweep_locks(actor);
   CAIRN_CRASH_POINT("takeover.locks-swept");
+  sweep_cut_writes_of_dead(memory);  // before others read what they had begun to write
   settle_blocks(actor, &found);
   CAIRN_CRASH_POINT("takeover.blocks-settled");
   found.unsettled = sweep_settlings(actor);

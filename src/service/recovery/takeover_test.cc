@@ -84,6 +84,19 @@ TEST_F(TakeoverTest, WhatItWasStoringIsDirtyAndCanBeStored) {
   EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), 0U);
 }
 
+// The dead service had heard of the writer's death, and not come to more.
+TEST_F(TakeoverTest, WhatAWriterLeftHalfWrittenCountsAsChanged) {
+  write(0, 'a');
+  ClientSlot& slot = memory_.slot(kClient);
+  slot.shards[0].writing.store(raw(index_));
+  slot.state.store(SlotState::kActive);
+  (void)taken_over();
+  EXPECT_EQ(object().cut_writes.load(), 0U) << "it is alive";
+  slot.state.store(SlotState::kReaping);
+  (void)taken_over();
+  EXPECT_NE(object().cut_writes.load(), 0U);
+}
+
 TEST_F(TakeoverTest, ItsLeasesAndUnpublishedBucketsAreFreeAgain) {
   const std::uint32_t free_in_memory = pool().free_slabs();
   BucketPool& below = memory_.pool(TierId{1});
