@@ -25,7 +25,7 @@ FAMILIES = {"mpich": ("mpich", {}),
             "openmpi_romio": ("openmpi", OPEN_MPI | {"OMPI_MCA_io": "romio321"})}
 # What an MPI says of itself, and not the program.
 NOISE = re.compile(r"yaksa|^=+$|^=   |^YOUR APPLICATION|^This typically|^Please see|^-+$|^$|process id|PID|pid "
-                   r"|^\[|^Primary job|^MPI_ABORT|NOTE: invoking")
+                   r"|^\[|^Primary job|^MPI_ABORT|NOTE: invoking|may or may not see|^exactly when|^with errorcode")
 TIMES = re.compile(r"\d+\.\d+")
 
 
@@ -56,15 +56,14 @@ def kept_folder():
         yield folder
 
 
-def build(family, source, options=()):
+def build(family, source, options=(), ending=""):
     """The program of one source file, built with the MPI's own compiler; remade when the source is newer."""
     with kept_folder() as folder:
-        return build_in(folder / FAMILIES[family][0], FAMILIES[family][0], source, options)
+        return build_in(folder / FAMILIES[family][0] / (source.stem + ending), FAMILIES[family][0], source, options)
 
 
-def build_in(folder, word, source, options):
-    folder.mkdir(exist_ok=True)
-    program = folder / source.stem
+def build_in(program, word, source, options):
+    program.parent.mkdir(exist_ok=True)
     if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return program
     compiler = f"mpicxx.{word}" if source.suffix == ".cc" else f"mpicc.{word}"
