@@ -47,9 +47,15 @@ class Symbols {
   bool is_complete_ = true;
 };
 
-bool is_of_mpich_abi(const Symbols& symbols, void* library) {
-  // Libraries of the ABI of MPI 5 have other handles.
-  if (symbols.has("MPI_Abi_get_version")) return false;
+// Libraries of MPI 5's own interface have other handles. That they are, only their name says: they
+// have the same functions.
+bool is_of_standard_abi(const void* function) {
+  Dl_info info{};
+  return ::dladdr(function, &info) == 0 || info.dli_fname == nullptr ||
+         strstr(info.dli_fname, "libmpi_abi.so") != nullptr;
+}
+
+bool is_of_mpich_abi(void* library) {
   auto* const version =
       reinterpret_cast<int (*)(char*, int*)>(::dlsym(library, "PMPI_Get_library_version"));
   constexpr std::size_t kVersionBytes = 8192;  // MPI_MAX_LIBRARY_VERSION_STRING
@@ -94,7 +100,7 @@ bool fill(MpiLibrary* mpi, void* library) {
     mpi->first_combiner = 0;
     mpi->order_c = 0;
   } else {
-    if (!is_of_mpich_abi(symbols, library)) return false;
+    if (!is_of_mpich_abi(library)) return false;
     mpi->world = 0x44000000;
     mpi->no_info = 0x1c000000;
     mpi->long_type = 0x4c000807;
@@ -118,7 +124,7 @@ const MpiLibrary* MpiLibrary::behind(const void* caller) {
     is_looked_up = true;
     void* const open = next_mpi_function("PMPI_File_open", caller);
     void* const library = open == nullptr ? nullptr : library_at(open);
-    is_known = library != nullptr && fill(&found, library);
+    is_known = library != nullptr && !is_of_standard_abi(open) && fill(&found, library);
     CAIRN_CHECK(!is_known || found.no_info != 0);
   }
   pthread_mutex_unlock(&lock);
