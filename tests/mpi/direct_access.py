@@ -14,8 +14,9 @@ import stage  # noqa: E402
 import under_cairn  # noqa: E402
 
 RANKS = 3
-DIRECT = {"records", "rows", "cut rows", "list", "another hint"}
-WAITS = {"tiny records", "records of one rank are tiny", "short rows", "short list", "hint at open", "hint at view"}
+DIRECT = {"records", "rows", "cut rows", "list", "another hint", "large counts", "large box"}
+WAITS = {"tiny records", "records of one rank are tiny", "short rows", "short list", "hint at open", "hint at view",
+         "large counts of tiny records", "large box of short rows"}
 
 
 # A program that loads an MPI as Python modules do, for itself alone.

@@ -267,6 +267,10 @@ void modes_and_errors() {
   MPI_File_write_ordered(file, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
   say("deleted on close", access("passing", F_OK));
+  MPI_File_open(MPI_COMM_WORLD, "viewed", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+  say("a view of nothing", MPI_File_set_view(file, 0, MPI_BYTE, MPI_DATATYPE_NULL, "native",
+                                             MPI_INFO_NULL) != MPI_SUCCESS);
+  MPI_File_close(&file);
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "cb_buffer_size", "1048576");

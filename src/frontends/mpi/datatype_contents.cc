@@ -8,50 +8,77 @@
 namespace cairn {
 
 DatatypeContents::DatatypeContents(const MpiLibrary& mpi, MpiHandle type) : mpi_(mpi) {
-  if (mpi.type_get_envelope(type, &integers_, &addresses_, &types_, &combiner_) != 0) return;
-  combiner_ -= mpi.first_combiner;
+  if (!look_at(mpi, type, &envelope_)) return;
   if (is_basic()) {
-    integers_ = types_ = 0;
+    envelope_.integers = envelope_.addresses = envelope_.large_counts = envelope_.types = 0;
     is_read_ = true;
     return;
   }
-  const auto words = static_cast<std::size_t>(addresses_) + static_cast<std::size_t>(types_) +
-                     static_cast<std::size_t>(integers_);
-  memory_ = static_cast<long*>(calloc(words + 1, sizeof(long)));
-  if (memory_ == nullptr) return;
-  is_read_ = mpi.type_get_contents(type, integers_, addresses_, types_,
-                                   reinterpret_cast<int*>(memory_ + addresses_ + types_), memory_,
-                                   memory_ + addresses_) == 0;
+  const long words =
+      envelope_.addresses + envelope_.large_counts + envelope_.types + envelope_.integers;
+  memory_ = static_cast<long*>(calloc(static_cast<std::size_t>(words) + 1, sizeof(long)));
+  is_read_ = memory_ != nullptr && read(type);
+}
+
+bool DatatypeContents::read(MpiHandle type) {
+  const Envelope& here = envelope_;
+  if (mpi_.type_get_contents_c != nullptr) {
+    return mpi_.type_get_contents_c(type, here.integers, here.addresses, here.large_counts,
+                                    here.types, integers(), memory_, large_counts(), types()) == 0;
+  }
+  return mpi_.type_get_contents(type, static_cast<int>(here.integers),
+                                static_cast<int>(here.addresses), static_cast<int>(here.types),
+                                integers(), memory_, types()) == 0;
 }
 
 DatatypeContents::~DatatypeContents() {
-  for (int index = 0; is_read_ && index < types_; ++index) {
+  for (long index = 0; is_read_ && index < envelope_.types; ++index) {
     MpiHandle inner = type(index);
-    int counts[3] = {};
-    int combiner = 0;
-    if (mpi_.type_get_envelope(inner, &counts[0], &counts[1], &counts[2], &combiner) != 0) continue;
-    const auto made = static_cast<Combiner>(combiner - mpi_.first_combiner);
-    const bool is_made = made != Combiner::kNamed && made != Combiner::kFortranReal &&
-                         made != Combiner::kFortranComplex && made != Combiner::kFortranInteger;
-    if (is_made) (void)mpi_.type_free(&inner);
+    Envelope of_inner;
+    if (look_at(mpi_, inner, &of_inner) && !is_basic(of_inner)) (void)mpi_.type_free(&inner);
   }
   free(memory_);
 }
 
-bool DatatypeContents::is_basic() const {
-  const Combiner made = combiner();
+bool DatatypeContents::look_at(const MpiLibrary& mpi, MpiHandle type, Envelope* envelope) {
+  if (mpi.type_get_envelope_c != nullptr && mpi.type_get_contents_c != nullptr) {
+    const int result =
+        mpi.type_get_envelope_c(type, &envelope->integers, &envelope->addresses,
+                                &envelope->large_counts, &envelope->types, &envelope->combiner);
+    envelope->combiner -= mpi.first_combiner;
+    return result == 0;
+  }
+  int counts[3] = {};
+  const int result =
+      mpi.type_get_envelope(type, &counts[0], &counts[1], &counts[2], &envelope->combiner);
+  envelope->integers = counts[0];
+  envelope->addresses = counts[1];
+  envelope->types = counts[2];
+  envelope->combiner -= mpi.first_combiner;
+  return result == 0;
+}
+
+bool DatatypeContents::is_basic(const Envelope& envelope) {
+  const auto made = static_cast<Combiner>(envelope.combiner);
   return made == Combiner::kNamed || made == Combiner::kFortranReal ||
          made == Combiner::kFortranComplex || made == Combiner::kFortranInteger;
 }
 
-int DatatypeContents::integer(int index) const {
-  CAIRN_CHECK(index >= 0 && index < integers_);
-  return reinterpret_cast<const int*>(memory_ + addresses_ + types_)[index];
+bool DatatypeContents::is_basic() const { return is_basic(envelope_); }
+
+long DatatypeContents::number(long index) const {
+  CAIRN_CHECK(index >= 0 && index < number_count());
+  if (envelope_.large_counts == 0) return integers()[index];
+  if (envelope_.integers == 0) return large_counts()[index];
+  // A box with large counts: how many dimensions, the counts, the order.
+  if (index == 0) return integers()[0];
+  return index <= envelope_.large_counts ? large_counts()[index - 1]
+                                         : integers()[index - envelope_.large_counts];
 }
 
-MpiHandle DatatypeContents::type(int index) const {
-  CAIRN_CHECK(index >= 0 && index < types_);
-  return mpi_.element(memory_ + addresses_, index);
+MpiHandle DatatypeContents::type(long index) const {
+  CAIRN_CHECK(index >= 0 && index < envelope_.types);
+  return mpi_.element(types(), index);
 }
 
 }  // namespace cairn

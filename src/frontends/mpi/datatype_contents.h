@@ -42,21 +42,34 @@ class DatatypeContents {
   // False where MPI or the memory fails. The rest is only there where it is true.
   bool is_read() const { return is_read_; }
   bool is_basic() const;
-  Combiner combiner() const { return static_cast<Combiner>(combiner_); }
-  int integer_count() const { return integers_; }
-  int type_count() const { return types_; }
-  // Requires: index < integer_count().
-  int integer(int index) const;
-  MpiHandle type(int index) const;
+  Combiner combiner() const { return static_cast<Combiner>(envelope_.combiner); }
+  // The integers of a call, or those of its large counts that stand in their places.
+  long number_count() const { return envelope_.integers + envelope_.large_counts; }
+  long type_count() const { return envelope_.types; }
+  // Requires: index < number_count().
+  long number(long index) const;
+  MpiHandle type(long index) const;
 
  private:
+  struct Envelope {
+    long integers = 0;
+    long addresses = 0;
+    long large_counts = 0;
+    long types = 0;
+    int combiner = 0;
+  };
+  static bool look_at(const MpiLibrary& mpi, MpiHandle type, Envelope* envelope);
+  static bool is_basic(const Envelope& envelope);
+  bool read(MpiHandle type);
+
+  long* large_counts() const { return memory_ + envelope_.addresses; }
+  long* types() const { return large_counts() + envelope_.large_counts; }
+  int* integers() const { return reinterpret_cast<int*>(types() + envelope_.types); }
+
   const MpiLibrary& mpi_;
-  int integers_ = 0;
-  int addresses_ = 0;
-  int types_ = 0;
-  int combiner_ = 0;
+  Envelope envelope_;
   bool is_read_ = false;
-  long* memory_ = nullptr;  // addresses, handles, integers
+  long* memory_ = nullptr;
 };
 
 }  // namespace cairn

@@ -21,7 +21,7 @@ struct Inner {
 long runs_of(const MpiLibrary& mpi, MpiHandle type, int depth);
 
 Inner look_at(const MpiLibrary& mpi, MpiHandle type, int depth) {
-  int size = 0;
+  long size = 0;
   long first = 0;
   long extent = 0;
   const long runs = runs_of(mpi, type, depth + 1);
@@ -31,24 +31,24 @@ Inner look_at(const MpiLibrary& mpi, MpiHandle type, int depth) {
 }
 
 // Blocks of the lengths that start at integer `first`.
-long runs_of_blocks(const DatatypeContents& made, const Inner& inner, int count) {
+long runs_of_blocks(const DatatypeContents& made, const Inner& inner, long count) {
   long runs = 0;
-  for (int index = 0; index < count && 1 + index < made.integer_count(); ++index)
-    runs += made.integer(1 + index) > 0 ? inner.repeated(made.integer(1 + index)) : 0;
+  for (long index = 0; index < count && 1 + index < made.number_count(); ++index)
+    runs += made.number(1 + index) > 0 ? inner.repeated(made.number(1 + index)) : 0;
   return runs;
 }
 
 // Dimensions that are taken whole and vary fastest make one run with the next one.
 long runs_of_subarray(const MpiLibrary& mpi, const DatatypeContents& made, const Inner& inner) {
-  const int dimensions = made.integer(0);
-  if (made.integer_count() != 3 * dimensions + 2) return kUnknown;
-  const bool is_in_c_order = made.integer(3 * dimensions + 1) == mpi.order_c;
+  const long dimensions = made.number(0);
+  if (made.number_count() != 3 * dimensions + 2) return kUnknown;
+  const bool is_in_c_order = made.number(3 * dimensions + 1) == mpi.order_c;
   bool is_one_run = inner.is_dense;
   long runs = inner.is_dense ? 1 : inner.runs;
-  for (int step = 0; step < dimensions; ++step) {
-    const int at = is_in_c_order ? dimensions - 1 - step : step;
-    const int size = made.integer(1 + at);
-    const int taken = made.integer(1 + dimensions + at);
+  for (long step = 0; step < dimensions; ++step) {
+    const long at = is_in_c_order ? dimensions - 1 - step : step;
+    const long size = made.number(1 + at);
+    const long taken = made.number(1 + dimensions + at);
     if (!is_one_run) runs *= taken;
     is_one_run = is_one_run && taken == size;
   }
@@ -57,10 +57,10 @@ long runs_of_subarray(const MpiLibrary& mpi, const DatatypeContents& made, const
 
 long runs_of_struct(const MpiLibrary& mpi, const DatatypeContents& made, int depth) {
   long runs = 0;
-  for (int index = 0; index < made.type_count() && 1 + index < made.integer_count(); ++index) {
+  for (long index = 0; index < made.type_count() && 1 + index < made.number_count(); ++index) {
     const Inner inner = look_at(mpi, made.type(index), depth);
     if (inner.runs == kUnknown) return kUnknown;
-    runs += made.integer(1 + index) > 0 ? inner.repeated(made.integer(1 + index)) : 0;
+    runs += made.number(1 + index) > 0 ? inner.repeated(made.number(1 + index)) : 0;
   }
   return runs;
 }
@@ -78,15 +78,15 @@ long runs_of(const MpiLibrary& mpi, MpiHandle type, int depth) {
     case Combiner::kResized:
       return inner.runs;
     case Combiner::kContiguous:
-      return inner.repeated(made.integer(0));
+      return inner.repeated(made.number(0));
     case Combiner::kVector:
     case Combiner::kHvector:
     case Combiner::kIndexedBlock:
     case Combiner::kHindexedBlock:
-      return made.integer(0) * inner.repeated(made.integer(1));
+      return made.number(0) * inner.repeated(made.number(1));
     case Combiner::kIndexed:
     case Combiner::kHindexed:
-      return runs_of_blocks(made, inner, made.integer(0));
+      return runs_of_blocks(made, inner, made.number(0));
     case Combiner::kSubarray:
       return runs_of_subarray(mpi, made, inner);
     default:
@@ -97,7 +97,8 @@ long runs_of(const MpiLibrary& mpi, MpiHandle type, int depth) {
 }  // namespace
 
 long mean_run_bytes(const MpiLibrary& mpi, MpiHandle type) {
-  int size = 0;
+  if (mpi.value_of(type) == mpi.no_type) return 0;
+  long size = 0;
   const long runs = runs_of(mpi, type, 0);
   if (runs <= 0 || mpi.type_size(type, &size) != 0 || size <= 0) return 0;
   return size / runs;

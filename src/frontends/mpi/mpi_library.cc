@@ -29,8 +29,12 @@ class Symbols {
 
   template <typename Function>
   void find(Function*& place, const char* name) {
-    place = reinterpret_cast<Function*>(::dlsym(library_, name));
+    find_if_any(place, name);
     is_complete_ = is_complete_ && place != nullptr;
+  }
+  template <typename Function>
+  void find_if_any(Function*& place, const char* name) {
+    place = reinterpret_cast<Function*>(::dlsym(library_, name));
   }
   // The program may have the object that counts, a copy that the linker has made for it.
   MpiHandle address(const char* name) {
@@ -81,11 +85,13 @@ void find_functions(MpiLibrary* mpi, Symbols& symbols) {
   symbols.find(mpi->info_get, "PMPI_Info_get");
   symbols.find(mpi->info_set, "PMPI_Info_set");
   symbols.find(mpi->info_free, "PMPI_Info_free");
-  symbols.find(mpi->type_size, "PMPI_Type_size");
+  symbols.find(mpi->type_size, "PMPI_Type_size_x");
   symbols.find(mpi->type_get_extent, "PMPI_Type_get_extent");
   symbols.find(mpi->type_get_envelope, "PMPI_Type_get_envelope");
   symbols.find(mpi->type_get_contents, "PMPI_Type_get_contents");
   symbols.find(mpi->type_free, "PMPI_Type_free");
+  symbols.find_if_any(mpi->type_get_envelope_c, "PMPI_Type_get_envelope_c");
+  symbols.find_if_any(mpi->type_get_contents_c, "PMPI_Type_get_contents_c");
 }
 
 bool fill(MpiLibrary* mpi, void* library) {
@@ -95,6 +101,7 @@ bool fill(MpiLibrary* mpi, void* library) {
   if (mpi->is_open_mpi) {
     mpi->world = symbols.address("ompi_mpi_comm_world");
     mpi->no_info = symbols.address("ompi_mpi_info_null");
+    mpi->no_type = symbols.address("ompi_mpi_datatype_null");
     mpi->long_type = symbols.address("ompi_mpi_long");
     mpi->minimum = symbols.address("ompi_mpi_op_min");
     mpi->first_combiner = 0;
@@ -103,6 +110,7 @@ bool fill(MpiLibrary* mpi, void* library) {
     if (!is_of_mpich_abi(library)) return false;
     mpi->world = 0x44000000;
     mpi->no_info = 0x1c000000;
+    mpi->no_type = 0x0c000000;
     mpi->long_type = 0x4c000807;
     mpi->minimum = 0x58000002;
     mpi->first_combiner = 1;

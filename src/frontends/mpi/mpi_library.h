@@ -22,6 +22,7 @@ struct MpiLibrary {
   bool is_open_mpi;
   MpiHandle world;
   MpiHandle no_info;
+  MpiHandle no_type;
   MpiHandle long_type;
   MpiHandle minimum;
   // MPICH counts the ways in which a datatype is made from 1, Open MPI from 0.
@@ -42,11 +43,15 @@ struct MpiLibrary {
   int (*info_get)(MpiHandle, const char*, int, char*, int*);
   int (*info_set)(MpiHandle, const char*, const char*);
   int (*info_free)(MpiHandle*);
-  int (*type_size)(MpiHandle, int*);
+  int (*type_size)(MpiHandle, long*);
   int (*type_get_extent)(MpiHandle, long*, long*);
   int (*type_get_envelope)(MpiHandle, int*, int*, int*, int*);
   int (*type_get_contents)(MpiHandle, int, int, int, int*, long*, void*);
   int (*type_free)(MpiHandle*);
+  // MPI 4 has them; null stands for none. Where they are, the ones above end a program that asks
+  // about a type with large counts.
+  int (*type_get_envelope_c)(MpiHandle, long*, long*, long*, long*, int*);
+  int (*type_get_contents_c)(MpiHandle, long, long, long, long, int*, long*, long*, void*);
 
   bool is_no_info(MpiHandle info) const { return value_of(info) == no_info; }
   // What counts of a handle that has come in a register.
@@ -54,7 +59,7 @@ struct MpiLibrary {
     return is_open_mpi ? handle : static_cast<std::uint32_t>(handle);
   }
   // One of an array of handles that MPI has filled.
-  MpiHandle element(const void* handles, int index) const {
+  MpiHandle element(const void* handles, long index) const {
     return is_open_mpi ? static_cast<const MpiHandle*>(handles)[index]
                        : static_cast<const std::uint32_t*>(handles)[index];
   }
