@@ -53,6 +53,8 @@ cairn_module(frontends/files    NO_EXCEPTIONS
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
                   frontends/processes)
+cairn_module(frontends/mpi      NO_EXCEPTIONS HOOKS
+             DEPS frontends/client frontends/libc frontends/paths frontends/processes)
 cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/flush memory/buffer frontends/protocol

@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -153,10 +154,21 @@ std::string sanitizer_options(std::string_view given) {
   return std::string(kAnyOrder) + (given.empty() ? "" : ":") + std::string(given);
 }
 
+// Whether a launcher of MPI has started this process as one of the ranks of a program: Open MPI's,
+// one that knows PMIx, or one that knows PMI.
+bool is_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   std::vector<std::string> environment;
+  // With a run of its own a rank does not know whether the others have one.
+  const bool each_rank_runs = is_rank();
   std::string_view previous_preload;
   std::string_view previous_sanitizer;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -178,6 +190,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
         replaced = replaced || is_variable(text, name);
       }
     }
+    replaced = replaced || (each_rank_runs && is_variable(text, "CAIRN_MPI"));
     if (!replaced) environment.emplace_back(text);
   }
   environment.push_back("LD_PRELOAD=" + preload_value(run.preload_library, previous_preload));
@@ -189,6 +202,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   environment.push_back("CAIRN_RUN=" + run.run_id);
   if (!run.handling.empty()) environment.push_back("CAIRN_HANDLING=" + run.handling);
   if (!run.arrays.empty()) environment.push_back("CAIRN_ARRAYS=" + run.arrays);
+  if (each_rank_runs) environment.push_back("CAIRN_MPI=off");
   if (run.allow_io_uring) environment.push_back("CAIRN_ALLOW_IO_URING=1");
   return environment;
 }

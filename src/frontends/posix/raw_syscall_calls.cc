@@ -33,6 +33,7 @@
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/posix/clone_calls.h"
+#include "frontends/posix/map_calls.h"
 #include "frontends/posix/raw_calls.h"
 #include "frontends/posix/raw_syscall_table.h"
 
@@ -311,13 +312,13 @@ long dispatch_wait(long number, const Arguments& a) {
 long dispatch_process(long number, const Arguments& a) {
   switch (number) {
     case SYS_mmap:
-      return reinterpret_cast<long>(
-          ::mmap(a.pointer<void>(0), a.size(1), a.number(2), a.number(3), a.number(4), a.word[5]));
+      return reinterpret_cast<long>(pointer_or_errno(map_memory(
+          {a.pointer<void>(0), a.size(1), a.number(2), a.number(3), a.number(4), a.word[5]})));
     case SYS_munmap:
-      return ::munmap(a.pointer<void>(0), a.size(1));
+      return with_errno<long>(Mappings::unmap(a.pointer<void>(0), a.size(1)));
     case SYS_mremap:
-      return reinterpret_cast<long>(
-          ::mremap(a.pointer<void>(0), a.size(1), a.size(2), a.number(3), a.pointer<void>(4)));
+      return reinterpret_cast<long>(pointer_or_errno(Mappings::remap(
+          {a.pointer<void>(0), a.size(1), a.size(2), a.number(3), a.pointer<void>(4)})));
     case SYS_setrlimit:
       return ::setrlimit(static_cast<__rlimit_resource>(a.number(0)), a.pointer<rlimit>(1));
     case SYS_prlimit64:

@@ -14,7 +14,8 @@ namespace cairn {
 namespace {
 
 constexpr const char* kVariables[] = {"CAIRN_SOCKET", "CAIRN_BUFFER",   "CAIRN_EXCLUDE",
-                                      "CAIRN_RUN",    "CAIRN_HANDLING", "CAIRN_ARRAYS"};
+                                      "CAIRN_RUN",    "CAIRN_HANDLING", "CAIRN_ARRAYS",
+                                      "CAIRN_MPI"};
 constexpr unsigned kVariableCount = sizeof kVariables / sizeof kVariables[0];
 constexpr const char* kPreload = "LD_PRELOAD";
 // The runtime of AddressSanitizer refuses to start behind a preloaded library, though it works
