@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/atomic_max.h"
 #include "memory/arena/counters.h"
 #include "memory/arena/slot_offer.h"
 
@@ -43,6 +44,8 @@ struct ClientSlot {
   SlotOffer offer;
   CounterShard shards[kShards];
 
+  // A thread is in the midst of two writes, of which its shard shows one.
+  void note_untold_write() { raise_to(workers, kShards + 1); }
   // Whether one of its threads changes bytes of that object, which its process may write. Where
   // there are more threads than shards, some do not tell.
   bool may_be_writing(ObjectIndex object) const {

@@ -318,9 +318,7 @@ int store_object(const ObjectAccess& access, bool durable) {
     }
   }
   if (result == 0 && durable) {
-    const std::int64_t began_ns = monotonic_ns();
     result = access.backing.sync(SyncDepth::kAll);
-    if (result == 0) object.note_synced(began_ns);
     if (result < 0 && result != -EINVAL) redirty_object(actor, access.index);
   }
   if (result == 0 && durable) object.clear(kObjectFailing);  // what had failed is stored now

@@ -77,6 +77,8 @@ TEST_F(WriteUnderWayTest, AWriteInASignalHandlerLeavesTheOneBelow) {
   {
     const WriteUnderWay handler({actor_, ObjectIndex{3}, file_, service_});
     EXPECT_EQ(writing(), 3u);
+    const ClientSlot& slot = memory_.slot(actor_.self.slot());
+    EXPECT_TRUE(slot.may_be_writing(index_)) << "its shard does not say so";
   }
   EXPECT_EQ(writing(), raw(index_));
 }

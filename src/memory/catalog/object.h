@@ -148,9 +148,7 @@ struct Object {
   // so in the times (ObjectTable::note_cut_write)
   std::atomic<std::uint32_t> cut_writes;
   std::atomic<std::uint32_t> store_trouble;  // StoreTrouble
-  // monotonic: when the last good fsync of a program began. What the store had by then is durable.
-  std::atomic<std::int64_t> synced_ns;
-  std::uint32_t spare[4];
+  std::uint32_t spare[6];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -180,7 +178,6 @@ struct Object {
     sync_failures.store(0, std::memory_order_relaxed);
     cut_writes.store(0, std::memory_order_relaxed);
     store_trouble.store(0, std::memory_order_relaxed);
-    synced_ns.store(0, std::memory_order_relaxed);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
@@ -248,10 +245,6 @@ struct Object {
       store_trouble.fetch_and(~std::uint32_t{trouble}, std::memory_order_seq_cst);
   }
   bool is_in_trouble(StoreTrouble trouble) const { return (store_trouble.load() & trouble) != 0; }
-  void note_synced(std::int64_t began_ns) {
-    mark(kMarkKnownElsewhere, true);
-    raise_to(synced_ns, began_ns);
-  }
   static constexpr std::uint32_t kShapeMask = 0xffff;
   static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
   static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
@@ -303,8 +296,7 @@ static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
 static_assert(offsetof(Object, sync_failures) == 2 * kLine + 28);
 static_assert(offsetof(Object, cut_writes) == 2 * kLine + 32);
 static_assert(offsetof(Object, store_trouble) == 2 * kLine + 36);
-static_assert(offsetof(Object, synced_ns) == 2 * kLine + 40);
-static_assert(offsetof(Object, spare) == 2 * kLine + 48);
+static_assert(offsetof(Object, spare) == 2 * kLine + 40);
 }  // namespace object_layout
 
 }  // namespace cairn

@@ -74,6 +74,8 @@ Status ArrayHint::check() const {
 }
 
 Result<ArrayHint> parse_array_hint(const std::string& text) {
+  if (text.size() > ArrayHint::kTextMax)
+    return wrong("it is longer than " + std::to_string(ArrayHint::kTextMax) + " bytes");
   ArrayHint hint;
   hint.text = text;
   std::string_view rest = text;

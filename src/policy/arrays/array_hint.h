@@ -15,6 +15,8 @@
 namespace cairn::arrays {
 
 struct ArrayHint {
+  static constexpr std::size_t kTextMax = 8192;  // bytes: two paths, and the numbers
+
   std::string text;     // as it was written
   std::string file;     // a path, or a pattern of paths; without a slash, of names
   std::string dataset;  // its path in the file

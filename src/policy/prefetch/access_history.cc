@@ -91,7 +91,8 @@ AccessHistory::Position AccessHistory::reserve(std::uint32_t places) {
 
 // In an epoch four times as long as the history, a quarter of the reads are replayed. A full
 // history of less use is from a time when the file was read differently. The misses of one that
-// grows are the reads that it records twice: half of it and nothing replayed is no order.
+// grows are the reads that it records twice: half of it, with nothing replayed and nothing new, is
+// no order. (In one that comes back to a header again and again, the reads between are new.)
 void AccessHistory::note_replay(Replay replay) {
   ++reads_;
   replays_ += replay == Replay::kRight ? 1 : 0;
@@ -100,7 +101,7 @@ void AccessHistory::note_replay(Replay replay) {
   const bool is_time = is_full_ ? reads_ >= 4 * entries_.size()
                                 : known >= std::max<std::uint64_t>(kMissesMin, stretches_ / 2);
   if (!is_time) return;
-  const bool is_of_use = replays_ * 10 >= (is_full_ ? reads_ : known);
+  const bool is_of_use = is_full_ ? replays_ * 10 >= reads_ : misses_ * 10 < reads_ * 9;
   reads_ = replays_ = misses_ = 0;
   if (!is_of_use) forget();
 }
@@ -111,6 +112,7 @@ void AccessHistory::forget() {
   budget_.release(bytes_);
   bytes_ = 0;
   stretches_ = 0;
+  reads_ = replays_ = misses_ = 0;
   is_full_ = false;
   ++generation_;
 }

@@ -81,6 +81,21 @@ TEST_F(AccessHistoryTest, AFileThatIsReadInNoOrderTakesNoMoreAndMoreRoom) {
   EXPECT_LT(most, 3000U);
 }
 
+TEST_F(AccessHistoryTest, AnOrderThatComesBackToOneBlockAgainAndAgainIsKept) {
+  AccessHistory history(budget_, 1U << 14);
+  HistoryReplay stream(history);
+  std::size_t foretold = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (std::int64_t number = 0; number < 2000; ++number) {
+      read(stream, {0});
+      const std::int64_t next = 10 + number * 37 % 2000 * 10;
+      foretold += foreseen(stream, 1) == Blocks{next} ? 1 : 0;
+      read(stream, {next});
+    }
+  }
+  EXPECT_GT(foretold, 1900U);
+}
+
 TEST_F(AccessHistoryTest, AnOrderIsKeptBesideSomeReadsInNone) {
   HistoryReplay epoch(history_);
   RandomSource random(5);

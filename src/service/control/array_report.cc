@@ -80,13 +80,16 @@ ObjectIndex ArrayReport::chunk(ObjectIndex file, const DatasetNews& dataset, con
   CAIRN_DCHECK(file != ObjectIndex::kNone);
   CAIRN_DCHECK(number < grid.chunks());
   const Object& record = from_.memory.objects().at(file);
+  // The record may be another object's by now.
+  const ObjectKey key = record.key();
+  if (key.kind == ObjectKind::kRegion) return ObjectIndex::kNone;
   const bool is_packed = dataset.layout == Layout::kChunked;
   const arrays::Box box = is_packed ? grid.chunk(number) : grid.with_ghost(number);
   const arrays::FileArray array{dataset.shape, dataset.cell_bytes, dataset.offset};
   const auto name =
       is_packed ? arrays::packed_region_name(dataset.token, grid, dataset.cell_bytes, number)
                 : arrays::region_name(array, box);
-  const StoreStatus status = status_of_region(from_.memory.objects(), record.key(),
+  const StoreStatus status = status_of_region(from_.memory.objects(), key,
                                               {name, array.bytes_of(box), FileVersion::of(record)});
   const ObjectIndex found = from_.memory.objects().find(status.key);
   const bool is_cached =

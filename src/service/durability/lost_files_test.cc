@@ -312,40 +312,6 @@ TEST_F(LostFilesTest, ALossIsNotTheNextFilesOfTheSameRecord) {
   EXPECT_EQ(unsynced().lost()[0].key, key);
 }
 
-TEST_F(LostFilesTest, WhatAProgramHasMadeDurableCannotBeLost) {
-  record().durability.store(Durability::kStore);
-  write(0, std::string(2 * kBlockBytes, 'a'));
-  store();
-  // The program's fsync does not reach the service.
-  const ObjectAccess access(actor_, object_, *backing_, service_);
-  ASSERT_EQ(sync_object(access, true, nullptr), 0);
-  evict(0, kBlockBytes);
-  write(kBlockBytes, "new");
-  store();
-  while_fsync_fails([&] {
-    for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
-  });
-  EXPECT_TRUE(unsynced().lost().empty());
-  store();
-  EXPECT_EQ(drain(), 0);
-}
-
-TEST_F(LostFilesTest, WhatAProgramHasMadeDurableOfAClosedFileCannotBeLost) {
-  record().durability.store(Durability::kStore);
-  write(0, std::string(kBlockBytes, 'a'));
-  store();
-  close_known_by_name();
-  const ObjectAccess access(actor_, object_, *backing_, service_);
-  ASSERT_EQ(sync_object(access, true, nullptr), 0);
-  evict(0, kBlockBytes);
-  {
-    const SyncfsFails fails;
-    EXPECT_EQ(drain(), EIO);
-  }
-  EXPECT_TRUE(unsynced().lost().empty());
-  EXPECT_EQ(drain(), 0);
-}
-
 TEST_F(LostFilesTest, ASuccessorNamesWhatItsPredecessorHasLost) {
   record().durability.store(Durability::kStore);
   write(0, std::string(2 * kBlockBytes, 'a'));
@@ -361,9 +327,41 @@ TEST_F(LostFilesTest, ASuccessorNamesWhatItsPredecessorHasLost) {
   // A program writes anew what was lost.
   write(0, std::string(2 * kBlockBytes, 'b'));
   EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(record().store_trouble.load(), 0U);
+}
+
+TEST_F(LostFilesTest, ASuccessorForgetsALostFileThatIsDeletedOrWrittenAnew) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  evict(0, kBlockBytes);
+  while_fsync_fails([&] { EXPECT_EQ(flusher_->flush_now(object_, true), -EIO); });
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  succeed();
+  EXPECT_EQ(drain(), EIO);
+  ASSERT_EQ(::unlink(path().c_str()), 0);
   (void)drain();
   EXPECT_EQ(drain(), 0);
   EXPECT_EQ(record().store_trouble.load(), 0U);
+}
+
+// The kernel tells the description of the file system once, and the drain has not come yet.
+TEST_F(LostFilesTest, ASuccessorHearsOfAFailureThatAnotherSyncOfTheStoreHasHeard) {
+  write(0, "ours");
+  store();
+  close_known_by_name();
+  lose_on_store();
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(unsynced().sync_store(device()), EIO);
+  }
+  EXPECT_EQ(record().store_trouble.load(), kSyncUnderWay);
+  succeed();
+  EXPECT_EQ(record().dirty_blocks.load(), 1U);
+  store();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(on_store(4), "ours");
 }
 
 TEST_F(LostFilesTest, ASuccessorStoresAgainWhatAnFsyncWasUnderWayOf) {

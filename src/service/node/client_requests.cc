@@ -50,6 +50,7 @@ void ClientRequests::on_array_read(const message::ArrayRead& read, Owner reader)
 
 void ClientRequests::on_array_news(const message::ArrayNews& told, std::uint32_t run) {
   const ObjectKey file = to_.memory.objects().at(told.object).key();
+  if (file.kind == ObjectKind::kRegion) return;
   if (to_.arrays.note(run, file, told.news)) {
     // A link of /proc, whose text the kernel has at hand.
     const std::string link =

@@ -41,6 +41,8 @@ void LostFiles::note(ClosedFile file) {
   if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
   Object& object = memory_.objects().at(file.object);
   if (object.is_of(file.key)) object.note_trouble(kBytesLost, true);
+  // The record may have become another file's meanwhile.
+  if (!object.is_of(file.key)) object.note_trouble(kBytesLost, false);
   if (file.place != nullptr) {
     if (object.is_of(file.key)) object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
@@ -100,6 +102,7 @@ std::vector<ClosedFile> LostFiles::all() const {
 
 bool LostFiles::is_gone(const ClosedFile& file) const {
   if (file.place != nullptr) return is_deleted(*file.place);
+  if (file.path.empty()) return true;
   if (find_file(file.key, file.path)) return false;
   // It may have been moved to another folder.
   const Object& object = memory_.objects().at(file.object);

@@ -52,15 +52,20 @@ void StoreWriter::take_over() {
     if (!object.has(kObjectLive) || !object.is_marked(kMarkKnownElsewhere)) continue;
     if (object.store_trouble.load() == 0) continue;
     const StoreFilePtr open = files_.find(number);
-    const ClosedFile file{
-        number, object.key(),
+    ClosedFile file{
+        number,
+        object.key(),
         open != nullptr ? path_of_descriptor(open->fd.get()) : files_.unsynced().path_of(number),
-        nullptr, StoredRanges::everything()};
+        nullptr,
+        {}};
+    file.stored.add(0, object.size.load());
     if (object.is_in_trouble(kBytesLost)) files_.unsynced().adopt_lost(file);
-    if (object.is_in_trouble(kSyncUnderWay)) {
-      (void)redirty(file, -1);
-      object.note_trouble(kSyncUnderWay, false);
+    if (!object.is_in_trouble(kSyncUnderWay)) continue;
+    if (redirty(file, -1) != Redirtied::kAll) {
+      log_("nobody has heard whether the last fsync of " + file.path +
+           " has failed, and the tiers do not have all of it");
     }
+    object.note_trouble(kSyncUnderWay, false);
   }
 }
 
@@ -146,7 +151,6 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   const bool only_logged =
       logged_ != nullptr && logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
-  file->stored.forget_if_synced(object.synced_ns.load());
   CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
   LossCollector losses;
@@ -387,7 +391,6 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
   const std::uint32_t failures = object.sync_failures.load();
-  file->stored.forget_if_synced(object.synced_ns.load());
   FlushRequest request(index, file->backing);
   request.witness = logged_;
   LossCollector losses;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/clock.h"
 
 namespace cairn::node {
 namespace {
@@ -33,7 +32,6 @@ StoredRanges StoredRanges::everything() {
 void StoredRanges::add(std::uint64_t begin, std::uint64_t end) {
   CAIRN_CHECK(begin <= end);
   if (begin == end) return;
-  stored_by_ns_ = monotonic_ns();
   auto at = ranges_.upper_bound(begin);
   if (at != ranges_.begin() && std::prev(at)->second >= begin) {
     --at;
@@ -52,9 +50,7 @@ void StoredRanges::add(std::uint64_t begin, std::uint64_t end) {
 }
 
 void StoredRanges::add(const StoredRanges& more) {
-  const std::int64_t stored_by_ns = std::max(stored_by_ns_, more.stored_by_ns_);
   for (const auto& [begin, end] : more.ranges_) add(begin, end);
-  stored_by_ns_ = stored_by_ns;
   is_exact_ = is_exact_ && more.is_exact_;
 }
 

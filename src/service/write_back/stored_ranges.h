@@ -24,10 +24,6 @@ class StoredRanges {
   void add(const StoredRanges& more);
   // What `stored` has is not among these any more, if that is known exactly.
   void subtract(const StoredRanges& stored);
-  // None of them, if all were in the store before a good fsync of a program began then.
-  void forget_if_synced(std::int64_t synced_ns) {
-    if (stored_by_ns_ < synced_ns) *this = {};
-  }
   bool is_empty() const { return ranges_.empty(); }
   bool is_exact() const { return is_exact_; }
 
@@ -35,14 +31,11 @@ class StoredRanges {
   enum class Residency : std::uint8_t { kNone, kSome, kAll };
   Residency in_tiers(const NodeMemory& memory, ObjectIndex object) const;
 
-  friend bool operator==(const StoredRanges& one, const StoredRanges& other) {
-    return one.ranges_ == other.ranges_ && one.is_exact_ == other.is_exact_;
-  }
+  friend bool operator==(const StoredRanges&, const StoredRanges&) = default;
 
  private:
   std::map<std::uint64_t, std::uint64_t> ranges_;  // from begin to end, with a gap between any two
   bool is_exact_ = true;
-  std::int64_t stored_by_ns_ = 0;  // monotonic: when the last of them was added
 };
 
 class RecordedRanges {
@@ -54,10 +47,6 @@ class RecordedRanges {
   void add(const StoredRanges& more) {
     const std::lock_guard lock(mutex_);
     ranges_.add(more);
-  }
-  void forget_if_synced(std::int64_t synced_ns) {
-    const std::lock_guard lock(mutex_);
-    ranges_.forget_if_synced(synced_ns);
   }
   StoredRanges take();
   StoredRanges get() const {

@@ -188,14 +188,17 @@ int UnsyncedFiles::sync_device(dev_t device, Debts debts, std::vector<StoreFileP
     std::vector<StoreFilePtr> with_it = owed;
     with_it.insert(with_it.end(), debts.closed.begin(), debts.closed.end());
     const std::vector<StoredRanges> stored = take_stored(with_it);
-    note_syncs(debts, with_it, true);
+    for (const StoreFilePtr& file : with_it) note_sync(file->object, file->key, true);
+    note_syncs(debts, true);
     const int error = sync_by_name(device, &debts);
-    note_syncs(debts, with_it, false);
     for (std::size_t at = 0; at < with_it.size(); ++at) {
-      if (error == 0)
+      if (error == 0) {
         lost_.note_stored(with_it[at]->key, stored[at]);
-      else
+        note_sync(with_it[at]->object, with_it[at]->key, false);
+      } else {
+        // Its own fsync is to say whether it has lost something: until then it is under way.
         with_it[at]->stored.add(stored[at]);
+      }
     }
     if (error == 0) return 0;
     if (is_by_name || debts.is_by_name()) result = error;
@@ -230,12 +233,14 @@ int UnsyncedFiles::sync_by_name(dev_t device, Debts* debts) {
     // be those that it speaks of.
     if (since.error != 0) debts->add(std::exchange(since, {}));
   }
-  if (debts->error == 0) return 0;
-  for (auto& [key, file] : debts->others) {
-    file.stored.forget_if_synced(synced_by_programs(file.object, key));
-    if (file.stored.is_empty()) continue;
+  if (debts->error == 0) {
+    note_syncs(*debts, false);
+    return 0;
+  }
+  for (const auto& [key, file] : debts->others) {
     if (listener_ == nullptr || listener_->store_again(file) == Fate::kLost) lost_.note(file);
   }
+  note_syncs(*debts, false);
   if (debts->owes_sync) lost_.note_of_store(device);
   return debts->error;
 }
@@ -256,7 +261,6 @@ int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
   if (depth == SyncDepth::kAll) file.sync_owed.store(false);
   SyncAnswer answer;
   answer.failures_before = memory_.objects().at(file.object).sync_failures.load();
-  file.stored.forget_if_synced(synced_by_programs(file.object, file.key));
   answer.stored = file.stored.take();
   note_sync(file.object, file.key, true);
   answer.error = file.backing.sync(depth);
@@ -274,21 +278,17 @@ int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
   return answer.error;
 }
 
-void UnsyncedFiles::note_syncs(const Debts& debts, const std::vector<StoreFilePtr>& files,
-                               bool are_under_way) {
+void UnsyncedFiles::note_syncs(const Debts& debts, bool are_under_way) {
   for (const auto& [key, file] : debts.others) note_sync(file.object, key, are_under_way);
-  for (const StoreFilePtr& file : files) note_sync(file->object, file->key, are_under_way);
+  for (const StoreFilePtr& file : debts.closed) {
+    if (are_under_way) note_sync(file->object, file->key, true);
+  }
 }
 
 // Two syncs of one file at a time, and a death in between, are not told apart.
 void UnsyncedFiles::note_sync(ObjectIndex object, const ObjectKey& key, bool is_under_way) {
   Object& record = memory_.objects().at(object);
   if (record.is_of(key)) record.note_trouble(kSyncUnderWay, is_under_way);
-}
-
-std::int64_t UnsyncedFiles::synced_by_programs(ObjectIndex object, const ObjectKey& key) const {
-  const Object& record = memory_.objects().at(object);
-  return record.is_of(key) ? record.synced_ns.load() : 0;
 }
 
 std::string UnsyncedFiles::path_of(ObjectIndex object) const {
@@ -339,9 +339,12 @@ int UnsyncedFiles::sync_store(dev_t device) {
   if (::syncfs(place->directory.get()) == 0) return 0;
   const int error = errno;
   {
-    // The next drain counts it as its own failure: the kernel tells the place once.
+    // The next drain counts it as its own failure: the kernel tells the place once. A successor
+    // would not hear of it.
     const std::lock_guard lock(mutex_);
-    devices_.at(device).debts.error = error;
+    Debts& debts = devices_.at(device).debts;
+    debts.error = error;
+    note_syncs(debts, true);
   }
   if (listener_ != nullptr) listener_->store_sync_failed(StoreId{device}, -error);
   return error;

@@ -106,10 +106,8 @@ class UnsyncedFiles {
   int sync_each(const std::vector<StoreFilePtr>& owed);
   void note_lost(const StoreFile& file, const StoredRanges& stored);
   static std::vector<StoredRanges> take_stored(const std::vector<StoreFilePtr>& files);
-  void note_syncs(const Debts& debts, const std::vector<StoreFilePtr>& files, bool are_under_way);
+  void note_syncs(const Debts& debts, bool are_under_way);
   void note_sync(ObjectIndex object, const ObjectKey& key, bool is_under_way);
-  // Object::synced_ns while the record is this file's.
-  std::int64_t synced_by_programs(ObjectIndex object, const ObjectKey& key) const;
 
   const NodeMemory& memory_;
   SyncListener* listener_ = nullptr;
