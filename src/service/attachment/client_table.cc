@@ -260,9 +260,10 @@ Owner ClientTable::declare_dead(std::uint16_t slot, Departure how) {
   seats_[slot].how = how;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   seats_[slot].state = SlotState::kReaping;
+  // First: a successor notes what the slots in this state were writing.
+  memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
   // Waiters for a lock of the dead go on from this instant.
   memory_.owners().advance(slot);
-  memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
   return dead;
 }
 
