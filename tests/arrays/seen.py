@@ -113,6 +113,24 @@ def a_process_tells_of_a_bounded_number(scene):
     assert len(found) == 256, len(found)
 
 
+def a_close_loses_nothing_in_a_burst(scene):
+    scene.run("burst")
+    counted = {}
+    for number in range(4):
+        found = scene.arrays(name=f"burst{number}.h5").values()
+        counted[number] = sum(1 for one in found if one["served_reads"] + one["left_reads"] == 1)
+    assert counted == dict.fromkeys(range(4), 250), counted
+
+
+def datasets_that_come_and_go_keep_their_names(scene):
+    scene.run("come_and_go")
+    found = scene.arrays(name="comes.h5")
+    for number in range(20):
+        one = found[f"/d{number}"]
+        assert one["shape"] == [1000 + number] and one["left_reads"] == 1, (number, found)
+    assert found["/again"]["shape"] == [6000] and found["/again"]["left_reads"] == 6, found["/again"]
+
+
 def what_cannot_be_shown_is_named(scene):
     for name, message in (("missing.h5", "missing.h5: No such file or directory"),
                           ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
@@ -245,11 +263,11 @@ def a_wrong_hint_does_not_stay(scene):
 
 
 SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
-          a_process_tells_of_a_bounded_number, what_cannot_be_shown_is_named, chunks_are_drawn,
-          the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
-          a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
-          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
-          a_wrong_hint_does_not_stay)
+          a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
+          datasets_that_come_and_go_keep_their_names, what_cannot_be_shown_is_named, chunks_are_drawn,
+          the_report_says_what_was_served_and_why_not, one_dataset_is_explained, a_hint_gives_the_grid_before_any_read,
+          without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node, a_hint_outlives_the_service,
+          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
 
 
 def main():

@@ -109,5 +109,36 @@ def hundreds():
         print(sum(int(file[f"d{number}"][...].sum()) for number in range(600)))
 
 
+def burst():
+    """The node hears of all of them within a moment, while the files are closed."""
+    names = [f"burst{number}.h5" for number in range(4)]
+    for name in names:
+        with h5py.File(name, "w") as file:
+            for number in range(250):
+                file.create_dataset(f"d{number}", data=np.arange(64), chunks=(16,), compression="gzip")
+    time.sleep(SETTLED_SECONDS)
+    files = [h5py.File(name, "r") for name in names]
+    for file in files:
+        for number in range(250):
+            file[f"d{number}"][:3]
+    for file in files:
+        file.close()
+
+
+def come_and_go():
+    """HDF5 gives each the place of the one before."""
+    with h5py.File("comes.h5", "w") as file:
+        for number in range(20):
+            file[f"d{number}"] = np.arange(1000 + number)
+            file[f"d{number}"][:2]
+            del file[f"d{number}"]
+        for size in (5000, 6000):
+            file["again"] = np.arange(size)
+            for _ in range(3):
+                file["again"][:2]
+                time.sleep(2 * SETTLED_SECONDS)
+            del file["again"]
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
