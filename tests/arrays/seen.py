@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -49,6 +50,14 @@ class Scene(Node):
     def arrays(self, *options, name="a.h5"):
         found = json.loads(self.cairn("arrays", "--node", "n", "--json", self.path(name), *options))
         return {dataset["name"]: dataset for dataset in found}
+
+    def asked(self, request):
+        """What the service answers to a request of the control socket."""
+        path = next((self.work / "run").rglob("control.sock"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(connection.makefile().readline())
 
     def refused(self, *words):
         """What the command says that it cannot do."""
@@ -222,6 +231,35 @@ def a_hint_for_a_running_node(scene):
     assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
 
 
+def hints_and_orders_are_declared_together_or_not_at_all(scene):
+    hint = f"a.h5:/{ROWS}"
+    orders = scene.work / "orders"
+    orders.write_text("this declares nothing that is known\n")
+    told = scene.refused("declare", "--array", hint, orders)
+    assert "one value" not in told and "declared:" not in told and "orders" in told, told
+    served, _, _ = served_of_rows(scene)
+    assert served == 0, "the hint has stayed"
+    told = scene.refused("declare", "--array", "a.h5:/fields/rows chunk=[0,8]")
+    assert "is left out: chunk of 0 cells" in told and "nothing is declared: no --array can be used" in told, told
+    told = scene.refused("declare", "--array", "a.h5:/fields/rows chunk=[1,1,1,1,1,1,1,1,1]")
+    assert "arrays of more than 8 dimensions" in told, told
+    orders.write_text(f"{scene.path('plain.txt')} torch-random seed=42 items=60 epochs=1 item-bytes=10\n")
+    told = scene.cairn("declare", "--node", "n", "--array", hint, orders)
+    assert "declared: 1 arrays" in told and "declared: 1 orders" in told, told
+    for arrays, said in (("a.h5:/x", "a list of texts"), ([7], "a list of texts"), (None, "a list of texts"),
+                         ([hint, "a.h5:/x chunk=[0]"], "chunk of 0 cells")):
+        answer = scene.asked({"command": "declare-arrays", "arrays": arrays})
+        assert answer["kind"] == "error" and said in answer["message"], (arrays, answer)
+
+
+def hints_that_are_too_many_are_in_the_report(scene):
+    hints = [f"a.h5:/x{number} chunk=[8]" for number in range(258)]
+    options = [word for hint in hints for word in ("--array", hint)]
+    _, arrays = report_of(scene, "two_boxes", *options)
+    refused = [said for said in arrays["hints"] if "is left out: there are 256 hints" in said]
+    assert [said.split('"')[1] for said in refused] == [f"{hint} ghost=[0]" for hint in hints[256:]], refused
+
+
 def a_hint_outlives_the_service(scene):
     scene.cairn("declare", "--node", "n", "--array", f"a.h5:/{ROWS}")
     os.kill(scene.status()["service_pid"], signal.SIGKILL)
@@ -266,8 +304,10 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
           a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
           datasets_that_come_and_go_keep_their_names, what_cannot_be_shown_is_named, chunks_are_drawn,
           the_report_says_what_was_served_and_why_not, one_dataset_is_explained, a_hint_gives_the_grid_before_any_read,
-          without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node, a_hint_outlives_the_service,
-          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
+          without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
+          hints_and_orders_are_declared_together_or_not_at_all, hints_that_are_too_many_are_in_the_report,
+          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          a_wrong_hint_does_not_stay)
 
 
 def main():
