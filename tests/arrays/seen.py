@@ -252,6 +252,17 @@ def hints_and_orders_are_declared_together_or_not_at_all(scene):
         assert answer["kind"] == "error" and said in answer["message"], (arrays, answer)
 
 
+def hints_below_links_match(scene):
+    link = scene.work / "link"
+    link.symlink_to(scene.directory)
+    served, _, complaints = served_of_rows(scene, f"{link}/a*.h5:/{ROWS}")
+    assert served == 1 and not complaints, (served, complaints)
+    _, arrays = report_of(scene, "two_boxes_of_later", "--array", f"{link}/mine/later.h5:/{ROWS}")
+    assert not arrays["hints"], arrays
+    _, arrays = report_of(scene, "two_boxes", "--array", f"../link/*.h5:/{ROWS}")
+    assert not arrays["hints"], arrays
+
+
 def hints_that_are_too_many_are_in_the_report(scene):
     hints = [f"a.h5:/x{number} chunk=[8]" for number in range(258)]
     options = [word for hint in hints for word in ("--array", hint)]
@@ -305,9 +316,9 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
           datasets_that_come_and_go_keep_their_names, what_cannot_be_shown_is_named, chunks_are_drawn,
           the_report_says_what_was_served_and_why_not, one_dataset_is_explained, a_hint_gives_the_grid_before_any_read,
           without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
-          hints_and_orders_are_declared_together_or_not_at_all, hints_that_are_too_many_are_in_the_report,
-          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
-          a_wrong_hint_does_not_stay)
+          hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,
+          hints_that_are_too_many_are_in_the_report, a_hint_outlives_the_service,
+          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
 
 
 def main():

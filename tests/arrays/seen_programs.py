@@ -4,6 +4,7 @@
 Usage: seen_programs.py NAME
 """
 
+import shutil
 import sys
 import time
 
@@ -138,6 +139,16 @@ def come_and_go():
                 file["again"][:2]
                 time.sleep(2 * SETTLED_SECONDS)
             del file["again"]
+
+
+def two_boxes_of_later():
+    """A file that was not there when the run began."""
+    shutil.copy("a.h5", "mine/later.h5")
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("mine/later.h5", "r") as file:
+        for column in (0, CHUNK):
+            file["fields/rows"][:CHUNK, column:column + CHUNK]
+            time.sleep(1)
 
 
 if __name__ == "__main__":
