@@ -140,6 +140,13 @@ def datasets_that_come_and_go_keep_their_names(scene):
     assert found["/again"]["shape"] == [6000] and found["/again"]["left_reads"] == 6, found["/again"]
 
 
+def datasets_of_one_name_are_one_list(scene):
+    scene.run("two_of_one_name")
+    for command in ("arrays", "explain"):
+        found = json.loads(scene.cairn(command, "--node", "n", "--json", scene.path("two.h5"), "--dataset", "/x"))
+        assert [one["shape"] for one in found] in ([[100], [200]], [[200], [100]]), (command, found)
+
+
 def what_cannot_be_shown_is_named(scene):
     for name, message in (("missing.h5", "missing.h5: No such file or directory"),
                           ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
@@ -313,9 +320,9 @@ def a_wrong_hint_does_not_stay(scene):
 
 SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
           a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
-          datasets_that_come_and_go_keep_their_names, what_cannot_be_shown_is_named, chunks_are_drawn,
-          the_report_says_what_was_served_and_why_not, one_dataset_is_explained, a_hint_gives_the_grid_before_any_read,
-          without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
+          datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list, what_cannot_be_shown_is_named,
+          chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
+          a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
           hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,
           hints_that_are_too_many_are_in_the_report, a_hint_outlives_the_service,
           hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)

@@ -141,6 +141,14 @@ def come_and_go():
             del file["again"]
 
 
+def two_of_one_name():
+    with h5py.File("two.h5", "w") as file:
+        for size in (100, 200):
+            file["x"] = np.arange(size)
+            file["x"][:2]
+            file.move("x", f"old{size}")
+
+
 def two_boxes_of_later():
     """A file that was not there when the run began."""
     shutil.copy("a.h5", "mine/later.h5")
