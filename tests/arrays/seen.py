@@ -147,6 +147,25 @@ def datasets_of_one_name_are_one_list(scene):
         assert [one["shape"] for one in found] in ([[100], [200]], [[200], [100]]), (command, found)
 
 
+def the_chunks_of_one_answer_are_bounded(scene):
+    scene.run("many_chunks")
+    found = scene.arrays(name="chunks.h5")
+    large = [found[f"/d{number}"] for number in range(8)]
+    assert all(one["chunks"] == 65536 and 7000 < one["chunks_looked_at"] < 8192 for one in large), large
+    assert found["/few"]["chunks_looked_at"] == found["/few"]["chunks"] == 4, found["/few"]
+    assert sum(one["chunks_looked_at"] for one in found.values()) <= 65536, found
+    one, = scene.arrays("--dataset", "/d3", name="chunks.h5").values()
+    assert one["chunks_looked_at"] == 65536, one
+
+
+def a_name_that_is_no_text_is_found(scene):
+    scene.run("many_chunks")
+    line = [stage.under_cairn.CAIRN, "arrays", "--node", "n", scene.path("chunks.h5"), "--dataset",
+            os.fsdecode(b"/\xff\xfe")]
+    outcome = stage.under_cairn.execute(line, scene.directory, SECONDS, scene.environment)
+    assert outcome.status == 0 and "1048576 cells of 4 B" in outcome.output, outcome
+
+
 def what_cannot_be_shown_is_named(scene):
     for name, message in (("missing.h5", "missing.h5: No such file or directory"),
                           ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
@@ -320,7 +339,8 @@ def a_wrong_hint_does_not_stay(scene):
 
 SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
           a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
-          datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list, what_cannot_be_shown_is_named,
+          datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list,
+          the_chunks_of_one_answer_are_bounded, a_name_that_is_no_text_is_found, what_cannot_be_shown_is_named,
           chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
           a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
           hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,

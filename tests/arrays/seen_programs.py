@@ -149,6 +149,19 @@ def two_of_one_name():
             file.move("x", f"old{size}")
 
 
+def many_chunks():
+    """The large datasets have one chunk of 65,536; one has a name that is no UTF-8."""
+    with h5py.File("chunks.h5", "w") as file:
+        for name in [f"d{number}" for number in range(8)] + [b"\xff\xfe"]:
+            dataset = file.create_dataset(name, (1 << 20,), "i4", chunks=(16,), compression="gzip")
+            dataset[:16] = np.arange(16)
+        file.create_dataset("few", data=np.arange(64), chunks=(16,), compression="gzip")
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("chunks.h5", "r") as file:
+        for name in file.id:
+            h5py.Dataset(h5py.h5d.open(file.id, name))[:16]
+
+
 def two_boxes_of_later():
     """A file that was not there when the run began."""
     shutil.copy("a.h5", "mine/later.h5")

@@ -86,9 +86,10 @@ void ArrayCommands::list(ControlPeer& peer, const Json& request) const {
       !inode->is_number_unsigned()) {
     return peer.fail("arrays needs device and inode", "");
   }
-  peer.send({{"kind", "done"},
-             {"datasets", report_.of_file(device->get<std::uint64_t>(), inode->get<std::uint64_t>(),
-                                          flag_of(request, "chunks", false))}});
+  const ArrayReport::Question question{device->get<std::uint64_t>(), inode->get<std::uint64_t>(),
+                                       text_of(request, "dataset"),
+                                       flag_of(request, "chunks", false)};
+  peer.send({{"kind", "done"}, {"datasets", report_.of_file(question)}});
 }
 
 }  // namespace cairn::node
