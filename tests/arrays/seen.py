@@ -188,6 +188,9 @@ def chunks_are_drawn(scene):
         assert outcome.status == 0 and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", outcome.errors
     else:
         assert outcome.status != 0 and "matplotlib is missing: install" in outcome.errors, outcome.errors
+    outcome = stage.under_cairn.execute([*line, "--dataset", "/packed"], scene.directory, SECONDS,
+                                        {**scene.environment, "PATH": "/nonexistent"})
+    assert outcome.status == 2 and "python3 cannot be started" in outcome.errors, outcome
 
 
 def report_of(scene, program, *options):
@@ -345,7 +348,8 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
           a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
           hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,
           hints_that_are_too_many_are_in_the_report, a_hint_outlives_the_service,
-          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
+          hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          a_wrong_hint_does_not_stay)
 
 
 def main():
