@@ -90,6 +90,7 @@ CLI::Option* add_list(CLI::App& app, const char* names, std::vector<std::string>
   return app.add_option(names, values, help)
       ->type_name(type)
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

@@ -3,23 +3,53 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
-#include "cli/terminal/paths.h"
 #include "policy/arrays/array_hint.h"
 
 namespace cairn::cli {
 namespace {
 
-// As the node sees the file; a pattern, or a file that is to come, has no real path.
+constexpr const char* kWildcards = "*?[\\";
+
+// A path of which a pattern follows, as a pattern of that path alone.
+std::string escaped(const std::string& path) {
+  std::string pattern;
+  for (const char letter : path) {
+    if (std::strchr(kWildcards, letter) != nullptr) pattern += '\\';
+    pattern += letter;
+  }
+  return pattern;
+}
+
+// As the node sees the file, without links: the whole path where the file exists. Otherwise, as for
+// a pattern, the directories that exist and have no wildcard.
 std::string whole_path(const std::string& file) {
   if (file.find('/') == std::string::npos) return file;
-  char resolved[PATH_MAX];
-  return ::realpath(file.c_str(), resolved) == nullptr ? absolute_path(file)
-                                                       : std::string(resolved);
+  std::array<char, PATH_MAX> resolved{};
+  if (::realpath(file.c_str(), resolved.data()) != nullptr) return resolved.data();
+  const bool is_absolute = file.front() == '/';
+  const std::string first = is_absolute ? "/" : ".";
+  if (::realpath(first.c_str(), resolved.data()) == nullptr) return file;
+  std::string there = resolved.data();
+  std::size_t rest = file.find_first_not_of('/');
+  while (rest != std::string::npos) {
+    const std::size_t slash = file.find('/', rest);
+    const std::string name = file.substr(0, slash);
+    if (slash == std::string::npos || name.find_first_of(kWildcards) != std::string::npos ||
+        ::realpath(name.c_str(), resolved.data()) == nullptr)
+      break;
+    there = resolved.data();
+    rest = file.find_first_not_of('/', slash);
+  }
+  const std::string behind = rest == std::string::npos ? "" : file.substr(rest);
+  if (behind.find_first_of(kWildcards) != std::string::npos) there = escaped(there);
+  return there + (there.ends_with('/') ? "" : "/") + behind;
 }
 
 }  // namespace

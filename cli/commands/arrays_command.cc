@@ -101,24 +101,26 @@ Json datasets_of(const std::string& path, const std::string& node, const std::st
   if (!S_ISREG(status.st_mode))
     throw Failure(fmt::format("{} is not a regular file", path), "name an HDF5 file");
   ControlClient client(select_node(node));
-  const Json reply = client.request({{"command", "arrays"},
-                                     {"device", static_cast<uint64_t>(status.st_dev)},
-                                     {"inode", static_cast<uint64_t>(status.st_ino)},
-                                     {"chunks", names_chunks}});
-  Json found = Json::array();
-  for (const Json& each : member(reply, "datasets")) {
-    if (dataset.empty() || text_field(each, "name") == dataset) found.push_back(each);
-  }
+  const auto ask = [&](const std::string& name) {
+    const Json reply = client.request({{"command", "arrays"},
+                                       {"device", static_cast<uint64_t>(status.st_dev)},
+                                       {"inode", static_cast<uint64_t>(status.st_ino)},
+                                       {"dataset", name},
+                                       {"chunks", names_chunks}});
+    return member(reply, "datasets");
+  };
+  Json found = ask(dataset);
   if (!found.empty()) return found;
-  // What programs have not stored yet this command does not see; the node has been asked first.
-  if (member(reply, "datasets").empty() && !is_hdf5(path))
+  // This command does not see what programs have not stored yet, so the node answers first.
+  if (!is_hdf5(path) && (dataset.empty() || ask("").empty()))
     throw Failure(fmt::format("{} is no HDF5 file", path),
                   "`cairn explain` says of any file where its bytes are");
-  throw Failure(dataset.empty()
-                    ? fmt::format("{}: no program has read a dataset of it on this node", path)
-                    : fmt::format("{}: no program has read {} on this node", path, dataset),
-                "programs that read it with HDF5 1.14 or later under `cairn run` tell of it "
-                "(docs/arrays.md)");
+  throw Failure(
+      dataset.empty()
+          ? fmt::format("{}: no program has read a dataset of it on this node", path)
+          : fmt::format("{}: no program has read {} on this node", path, printable(dataset)),
+      "programs that read it with HDF5 1.14 or later under `cairn run` tell of it "
+      "(docs/arrays.md)");
 }
 
 std::string dataset_text(const Json& dataset) {

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,23 +35,33 @@ void store(const std::string& path) {
     throw Failure(path + " cannot be stored: " + std::strerror(error));
 }
 
-void declare_orders(const std::string& path, const std::string& node) {
-  const std::string absolute = absolute_path(path);
-  // The command reads the file too, so that a mistake reaches the user who typed it.
-  const auto orders = node::DeclaredOrders::load(absolute, {});
-  if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
-  if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
-  for (const std::string& source : orders->sources()) store(source);
-  ControlClient client(select_node(node));
-  const Json reply = client.request({{"command", "declare"},
-                                     {"path", absolute},
-                                     {"fingerprint", std::to_string(orders->fingerprint())}});
-  print(fmt::format("declared: {} orders, for files that are opened from now on\n",
-                    unsigned_field(reply, "orders")));
-}
+// The file of declarations. The command reads it too, so that a mistake reaches the user who typed
+// it.
+class Orders {
+ public:
+  explicit Orders(const std::string& path) : path_(absolute_path(path)) {
+    const auto orders = node::DeclaredOrders::load(path_, {});
+    if (!orders)
+      throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
+    if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
+    for (const std::string& source : orders->sources()) store(source);
+    fingerprint_ = orders->fingerprint();
+  }
+
+  void declare(const std::string& node) const {
+    ControlClient client(select_node(node));
+    const Json reply = client.request(
+        {{"command", "declare"}, {"path", path_}, {"fingerprint", std::to_string(fingerprint_)}});
+    print(fmt::format("declared: {} orders, for files that are opened from now on\n",
+                      unsigned_field(reply, "orders")));
+  }
+
+ private:
+  std::string path_;
+  uint64_t fingerprint_ = 0;
+};
 
 void declare_arrays(const std::vector<std::string>& hints, const std::string& node) {
-  if (hints.empty()) return;
   ControlClient client(select_node(node));
   (void)client.request({{"command", "declare-arrays"}, {"arrays", hints}});
   print(fmt::format("declared: {} arrays, for datasets that are read from now on\n", hints.size()));
@@ -78,8 +90,14 @@ int command_declare(const Arguments& arguments) {
   parse(app, arguments);
   if (path.empty() && arrays.empty())
     throw Failure("nothing is declared", "name a file of declarations, or give --array");
-  if (!arrays.empty()) declare_arrays(take_array_hints(arrays), node);
-  if (!path.empty()) declare_orders(path, node);
+  // All is read before the node hears of any of it.
+  std::optional<Orders> orders;
+  if (!path.empty()) orders.emplace(path);
+  const std::vector<std::string> hints = take_array_hints(arrays);
+  if (hints.empty() && !arrays.empty())
+    throw Failure("nothing is declared: no --array can be used", "docs/arrays.md has examples");
+  if (!hints.empty()) declare_arrays(hints, node);
+  if (orders) orders->declare(node);
   return kExitOk;
 }
 

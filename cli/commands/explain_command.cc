@@ -100,9 +100,10 @@ std::string explain_text(const std::string& path, const Json& reply) {
 int explain_file(const ExplainOptions& options) {
   if (!options.dataset.empty()) {
     const Json datasets = datasets_of(options.path, options.node, options.dataset, false);
-    for (const Json& dataset : datasets) {
-      print(options.json ? dataset.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                         : dataset_text(dataset));
+    if (options.json) {
+      print(datasets.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    } else {
+      for (const Json& dataset : datasets) print(dataset_text(dataset));
     }
     return kExitOk;
   }

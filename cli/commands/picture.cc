@@ -2,7 +2,9 @@
 #include "cli/commands/picture.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "cli/node/run_directory.h"
@@ -19,6 +21,10 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+Failure not_started() {
+  return Failure("python3 cannot be started", "install python3 and matplotlib, or leave --png out");
+}
+
 }  // namespace
 
 void draw_picture(const std::string& program, const std::string& lines,
@@ -26,11 +32,15 @@ void draw_picture(const std::string& program, const std::string& lines,
   const std::string command = fmt::format(
       "python3 {} {}", quoted(installed_file("share/cairn/" + program)), quoted(picture));
   std::FILE* pipe = ::popen(command.c_str(), "we");
-  if (pipe == nullptr)
-    throw Failure("python3 cannot be started",
-                  "install python3 and matplotlib, or leave --png out");
+  if (pipe == nullptr) throw not_started();
+  // A program that has ended does not end this one: its status says more.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
   (void)!std::fwrite(lines.data(), 1, lines.size(), pipe);
-  if (::pclose(pipe) != 0)
+  const int status = ::pclose(pipe);
+  (void)std::signal(SIGPIPE, before);
+  // A shell that does not find the program ends with that status.
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) throw not_started();
+  if (status != 0)
     throw Failure(fmt::format("{} was not drawn", picture), "the lines above say why");
 }
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -49,6 +50,14 @@ class Scene(Node):
     def arrays(self, *options, name="a.h5"):
         found = json.loads(self.cairn("arrays", "--node", "n", "--json", self.path(name), *options))
         return {dataset["name"]: dataset for dataset in found}
+
+    def asked(self, request):
+        """What the service answers to a request of the control socket."""
+        path = next((self.work / "run").rglob("control.sock"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(connection.makefile().readline())
 
     def refused(self, *words):
         """What the command says that it cannot do."""
@@ -113,6 +122,50 @@ def a_process_tells_of_a_bounded_number(scene):
     assert len(found) == 256, len(found)
 
 
+def a_close_loses_nothing_in_a_burst(scene):
+    scene.run("burst")
+    counted = {}
+    for number in range(4):
+        found = scene.arrays(name=f"burst{number}.h5").values()
+        counted[number] = sum(1 for one in found if one["served_reads"] + one["left_reads"] == 1)
+    assert counted == dict.fromkeys(range(4), 250), counted
+
+
+def datasets_that_come_and_go_keep_their_names(scene):
+    scene.run("come_and_go")
+    found = scene.arrays(name="comes.h5")
+    for number in range(20):
+        one = found[f"/d{number}"]
+        assert one["shape"] == [1000 + number] and one["left_reads"] == 1, (number, found)
+    assert found["/again"]["shape"] == [6000] and found["/again"]["left_reads"] == 6, found["/again"]
+
+
+def datasets_of_one_name_are_one_list(scene):
+    scene.run("two_of_one_name")
+    for command in ("arrays", "explain"):
+        found = json.loads(scene.cairn(command, "--node", "n", "--json", scene.path("two.h5"), "--dataset", "/x"))
+        assert [one["shape"] for one in found] in ([[100], [200]], [[200], [100]]), (command, found)
+
+
+def the_chunks_of_one_answer_are_bounded(scene):
+    scene.run("many_chunks")
+    found = scene.arrays(name="chunks.h5")
+    large = [found[f"/d{number}"] for number in range(8)]
+    assert all(one["chunks"] == 65536 and 7000 < one["chunks_looked_at"] < 8192 for one in large), large
+    assert found["/few"]["chunks_looked_at"] == found["/few"]["chunks"] == 4, found["/few"]
+    assert sum(one["chunks_looked_at"] for one in found.values()) <= 65536, found
+    one, = scene.arrays("--dataset", "/d3", name="chunks.h5").values()
+    assert one["chunks_looked_at"] == 65536, one
+
+
+def a_name_that_is_no_text_is_found(scene):
+    scene.run("many_chunks")
+    line = [stage.under_cairn.CAIRN, "arrays", "--node", "n", scene.path("chunks.h5"), "--dataset",
+            os.fsdecode(b"/\xff\xfe")]
+    outcome = stage.under_cairn.execute(line, scene.directory, SECONDS, scene.environment)
+    assert outcome.status == 0 and "1048576 cells of 4 B" in outcome.output, outcome
+
+
 def what_cannot_be_shown_is_named(scene):
     for name, message in (("missing.h5", "missing.h5: No such file or directory"),
                           ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
@@ -135,6 +188,9 @@ def chunks_are_drawn(scene):
         assert outcome.status == 0 and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", outcome.errors
     else:
         assert outcome.status != 0 and "matplotlib is missing: install" in outcome.errors, outcome.errors
+    outcome = stage.under_cairn.execute([*line, "--dataset", "/packed"], scene.directory, SECONDS,
+                                        {**scene.environment, "PATH": "/nonexistent"})
+    assert outcome.status == 2 and "python3 cannot be started" in outcome.errors, outcome
 
 
 def report_of(scene, program, *options):
@@ -204,6 +260,46 @@ def a_hint_for_a_running_node(scene):
     assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
 
 
+def hints_and_orders_are_declared_together_or_not_at_all(scene):
+    hint = f"a.h5:/{ROWS}"
+    orders = scene.work / "orders"
+    orders.write_text("this declares nothing that is known\n")
+    told = scene.refused("declare", "--array", hint, orders)
+    assert "one value" not in told and "declared:" not in told and "orders" in told, told
+    served, _, _ = served_of_rows(scene)
+    assert served == 0, "the hint has stayed"
+    told = scene.refused("declare", "--array", "a.h5:/fields/rows chunk=[0,8]")
+    assert "is left out: chunk of 0 cells" in told and "nothing is declared: no --array can be used" in told, told
+    told = scene.refused("declare", "--array", "a.h5:/fields/rows chunk=[1,1,1,1,1,1,1,1,1]")
+    assert "arrays of more than 8 dimensions" in told, told
+    orders.write_text(f"{scene.path('plain.txt')} torch-random seed=42 items=60 epochs=1 item-bytes=10\n")
+    told = scene.cairn("declare", "--node", "n", "--array", hint, orders)
+    assert "declared: 1 arrays" in told and "declared: 1 orders" in told, told
+    for arrays, said in (("a.h5:/x", "a list of texts"), ([7], "a list of texts"), (None, "a list of texts"),
+                         ([hint, "a.h5:/x chunk=[0]"], "chunk of 0 cells")):
+        answer = scene.asked({"command": "declare-arrays", "arrays": arrays})
+        assert answer["kind"] == "error" and said in answer["message"], (arrays, answer)
+
+
+def hints_below_links_match(scene):
+    link = scene.work / "link"
+    link.symlink_to(scene.directory)
+    served, _, complaints = served_of_rows(scene, f"{link}/a*.h5:/{ROWS}")
+    assert served == 1 and not complaints, (served, complaints)
+    _, arrays = report_of(scene, "two_boxes_of_later", "--array", f"{link}/mine/later.h5:/{ROWS}")
+    assert not arrays["hints"], arrays
+    _, arrays = report_of(scene, "two_boxes", "--array", f"../link/*.h5:/{ROWS}")
+    assert not arrays["hints"], arrays
+
+
+def hints_that_are_too_many_are_in_the_report(scene):
+    hints = [f"a.h5:/x{number} chunk=[8]" for number in range(258)]
+    options = [word for hint in hints for word in ("--array", hint)]
+    _, arrays = report_of(scene, "two_boxes", *options)
+    refused = [said for said in arrays["hints"] if "is left out: there are 256 hints" in said]
+    assert [said.split('"')[1] for said in refused] == [f"{hint} ghost=[0]" for hint in hints[256:]], refused
+
+
 def a_hint_outlives_the_service(scene):
     scene.cairn("declare", "--node", "n", "--array", f"a.h5:/{ROWS}")
     os.kill(scene.status()["service_pid"], signal.SIGKILL)
@@ -245,10 +341,14 @@ def a_wrong_hint_does_not_stay(scene):
 
 
 SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
-          a_process_tells_of_a_bounded_number, what_cannot_be_shown_is_named, chunks_are_drawn,
-          the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
+          a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
+          datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list,
+          the_chunks_of_one_answer_are_bounded, a_name_that_is_no_text_is_found, what_cannot_be_shown_is_named,
+          chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
           a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
-          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,
+          hints_that_are_too_many_are_in_the_report, a_hint_outlives_the_service,
+          hints_that_fit_nothing_are_named_and_the_run_goes_on,
           a_wrong_hint_does_not_stay)
 
 

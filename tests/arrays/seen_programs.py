@@ -4,6 +4,7 @@
 Usage: seen_programs.py NAME
 """
 
+import shutil
 import sys
 import time
 
@@ -107,6 +108,68 @@ def hundreds():
     time.sleep(SETTLED_SECONDS)
     with h5py.File("many.h5", "r") as file:
         print(sum(int(file[f"d{number}"][...].sum()) for number in range(600)))
+
+
+def burst():
+    """The node hears of all of them within a moment, while the files are closed."""
+    names = [f"burst{number}.h5" for number in range(4)]
+    for name in names:
+        with h5py.File(name, "w") as file:
+            for number in range(250):
+                file.create_dataset(f"d{number}", data=np.arange(64), chunks=(16,), compression="gzip")
+    time.sleep(SETTLED_SECONDS)
+    files = [h5py.File(name, "r") for name in names]
+    for file in files:
+        for number in range(250):
+            file[f"d{number}"][:3]
+    for file in files:
+        file.close()
+
+
+def come_and_go():
+    """HDF5 gives each the place of the one before."""
+    with h5py.File("comes.h5", "w") as file:
+        for number in range(20):
+            file[f"d{number}"] = np.arange(1000 + number)
+            file[f"d{number}"][:2]
+            del file[f"d{number}"]
+        for size in (5000, 6000):
+            file["again"] = np.arange(size)
+            for _ in range(3):
+                file["again"][:2]
+                time.sleep(2 * SETTLED_SECONDS)
+            del file["again"]
+
+
+def two_of_one_name():
+    with h5py.File("two.h5", "w") as file:
+        for size in (100, 200):
+            file["x"] = np.arange(size)
+            file["x"][:2]
+            file.move("x", f"old{size}")
+
+
+def many_chunks():
+    """The large datasets have one chunk of 65,536; one has a name that is no UTF-8."""
+    with h5py.File("chunks.h5", "w") as file:
+        for name in [f"d{number}" for number in range(8)] + [b"\xff\xfe"]:
+            dataset = file.create_dataset(name, (1 << 20,), "i4", chunks=(16,), compression="gzip")
+            dataset[:16] = np.arange(16)
+        file.create_dataset("few", data=np.arange(64), chunks=(16,), compression="gzip")
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("chunks.h5", "r") as file:
+        for name in file.id:
+            h5py.Dataset(h5py.h5d.open(file.id, name))[:16]
+
+
+def two_boxes_of_later():
+    """A file that was not there when the run began."""
+    shutil.copy("a.h5", "mine/later.h5")
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("mine/later.h5", "r") as file:
+        for column in (0, CHUNK):
+            file["fields/rows"][:CHUNK, column:column + CHUNK]
+            time.sleep(1)
 
 
 if __name__ == "__main__":

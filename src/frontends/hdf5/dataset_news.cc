@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/dataset_news.h"
 
+#include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include <atomic>
@@ -25,7 +27,20 @@ constexpr unsigned kUnfitMax = 256;
 // More cells, and bytes, than a file may have.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
 
+// The closes of one file, and of what is open in it, wait so long in all for a node that has no
+// time for their news: what it has not heard then is lost.
+constexpr std::int64_t kPatienceNs = 50'000'000;
+constexpr timespec kNap = {.tv_sec = 0, .tv_nsec = 200'000};
+
 std::atomic<unsigned> unfit_told{0};
+// A node that did not hear in that time is not waited for again before it has heard something.
+std::atomic<bool> is_node_deaf{false};
+
+std::int64_t nanoseconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
 
 std::int64_t milliseconds_now() {
   timespec now{};
@@ -46,25 +61,41 @@ bool is_sound(std::span<const std::uint64_t> shape, std::uint64_t cell_bytes) {
 
 }  // namespace
 
+ReadNews* ReadNews::find(const OpenFile& file, const Token& token, const char* name) {
+  auto* each = static_cast<ReadNews*>(file.news);
+  while (each != nullptr &&
+         (each->token_ != token || (name != nullptr && strcmp(each->name_, name) != 0)))
+    each = each->next_.get();
+  return each;
+}
+
 ReadNews* ReadNews::of(Dataset& dataset, hid_t transfer) {
   OpenFile& file = *dataset.file;
   if (dataset.news != nullptr || file.descriptor < 0) return if_any(dataset);
   const bool is_shared = identify(dataset, transfer) && dataset.is_in_file;
-  const auto token = dataset.token_words();
-  auto* const first = static_cast<ReadNews*>(file.news);
-  std::size_t count = 0;
-  for (ReadNews* each = first; is_shared && each != nullptr; each = each->next_.get()) {
-    ++count;
-    if (each->token_ != token) continue;
-    dataset.news = each;
-    return each;
+  // In a file that may be written HDF5 gives a new dataset the place of one that is gone.
+  const bool keeps_places = dataset.is_read_only && file.source.is_open();
+  char name[sizeof name_] = {};
+  if (!keeps_places) {
+    const KeptErrors kept(file.library.call);
+    ask_name(dataset, transfer, name, sizeof name);
   }
+  const Token token = dataset.token_words();
+  if (ReadNews* known = is_shared ? find(file, token, keeps_places ? nullptr : name) : nullptr) {
+    known->is_outdated_ = !keeps_places;
+    dataset.news = known;
+    return known;
+  }
+  auto* const first = static_cast<ReadNews*>(file.news);
+  const std::size_t count = first == nullptr ? 0 : first->position_ + 1;
   auto* const fresh = new (std::nothrow) ReadNews;
   dataset.news = fresh;
   dataset.owns_news = !is_shared || count >= kSharedMax;
   if (fresh == nullptr) return nullptr;
   fresh->token_ = token;
+  memcpy(fresh->name_, name, sizeof name);
   if (dataset.owns_news) return fresh;
+  fresh->position_ = count;
   fresh->next_.reset(first);
   file.news = fresh;
   return fresh;
@@ -116,20 +147,35 @@ void ReadNews::tell_sometimes(Dataset& dataset, hid_t transfer) {
 void ReadNews::tell(Dataset& dataset, hid_t transfer) {
   told_at_ms_ = milliseconds_now();
   if (!is_to_be_told()) return;
-  if (!is_described_) describe(dataset, transfer);
-  send(*dataset.file);
+  if (!is_described_ || is_outdated_) describe(dataset, transfer);
+  (void)send(*dataset.file);
+}
+
+void ReadNews::tell_last(Dataset& dataset, hid_t transfer) {
+  tell(dataset, transfer);
+  if (has_counted_ && is_described_) send_patiently(*dataset.file);
 }
 
 void ReadNews::tell_rest(OpenFile& file) {
   for (auto* each = static_cast<ReadNews*>(file.news); each != nullptr; each = each->next_.get()) {
-    if (each->has_counted_ && each->is_described_) each->send(file);
+    if (each->has_counted_ && each->is_described_) each->send_patiently(file);
   }
 }
 
-void ReadNews::send(const OpenFile& file) {
+void ReadNews::send_patiently(OpenFile& file) {
+  while (send(file) == -EAGAIN) {
+    if (file.waited_ns >= kPatienceNs) is_node_deaf.store(true, std::memory_order_relaxed);
+    if (is_node_deaf.load(std::memory_order_relaxed)) return;
+    const std::int64_t began = nanoseconds_now();
+    ::nanosleep(&kNap, nullptr);
+    file.waited_ns += nanoseconds_now() - began;
+  }
+}
+
+int ReadNews::send(const OpenFile& file) {
   CAIRN_DCHECK(is_described_);
   const RegionCalls* calls = region_calls();
-  if (calls == nullptr || file.descriptor < 0) return;
+  if (calls == nullptr || file.descriptor < 0) return -ENOTSUP;
   const CairnArrayNews news = {.descriptor = file.descriptor,
                                .dimensions = static_cast<std::uint32_t>(dimensions_),
                                .layout = static_cast<std::uint32_t>(layout_),
@@ -146,16 +192,19 @@ void ReadNews::send(const OpenFile& file) {
                                .served_reads = reads_,
                                .served_bytes = read_bytes_,
                                .left_reads = left_reads_.data()};
-  if (calls->news(&news) != 0) return;
+  if (const int error = calls->news(&news); error != 0) return error;
+  is_node_deaf.store(false, std::memory_order_relaxed);
   has_counted_ = false;
   reads_ = 0;
   read_bytes_ = 0;
   left_reads_ = {};
+  return 0;
 }
 
 void ReadNews::describe(Dataset& dataset, hid_t transfer) {
   const KeptErrors kept(dataset.file->library.call);
   is_described_ = true;
+  is_outdated_ = false;
   ask_name(dataset, transfer, name_, sizeof name_);
   describe_shape(dataset, transfer);
   describe_layout(dataset, transfer);
@@ -163,6 +212,7 @@ void ReadNews::describe(Dataset& dataset, hid_t transfer) {
 
 void ReadNews::describe_shape(const Dataset& dataset, hid_t transfer) {
   const Hdf5Functions& call = dataset.file->library.call;
+  dimensions_ = 0;
   const hid_t type = ask_dataset(dataset, H5VL_DATASET_GET_TYPE, transfer);
   if (type >= 0) {
     cell_bytes_ = call.H5Tget_size(type);
@@ -181,6 +231,9 @@ void ReadNews::describe_shape(const Dataset& dataset, hid_t transfer) {
 
 void ReadNews::describe_layout(const Dataset& dataset, hid_t transfer) {
   const Hdf5Functions& call = dataset.file->library.call;
+  layout_ = arrays::Layout::kOther;
+  has_chunks_ = false;
+  filter_count_ = 0;
   const hid_t creation = ask_dataset(dataset, H5VL_DATASET_GET_DCPL, transfer);
   if (creation < 0) return;
   const H5D_layout_t layout = call.H5Pget_layout(creation);

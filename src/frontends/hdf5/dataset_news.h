@@ -4,7 +4,8 @@
 //
 // The node hears of it at the first read, when the file is closed, and in between a few times a
 // second at most. A file that is read has the news of its datasets, as some programs open a dataset
-// for each read.
+// for each read. A close waits for a node that has no time for the news, 50 ms at most for all of a
+// file; what the node has not heard then is lost.
 //
 // Thread safety: as open_file.h.
 #pragma once
@@ -41,7 +42,9 @@ class ReadNews final : public Memory {
   void tell(Dataset& dataset, hid_t transfer);
   // The same, unless it has been told a moment ago.
   void tell_sometimes(Dataset& dataset, hid_t transfer);
-  // Tells the node what it has not heard yet of the file's datasets.
+  // The same for the last time, as nobody keeps the news.
+  void tell_last(Dataset& dataset, hid_t transfer);
+  // Tells the node what it has not heard yet of the file's datasets, for the last time.
   static void tell_rest(OpenFile& file);
 
  private:
@@ -51,17 +54,25 @@ class ReadNews final : public Memory {
   // So many datasets of a file share their news among those who open them.
   static constexpr std::size_t kSharedMax = 256;
 
+  using Token = std::array<std::uint64_t, 2>;
+
+  // That of a dataset of the file, by its name as well if that is not null.
+  static ReadNews* find(const OpenFile& file, const Token& token, const char* name);
   bool is_to_be_told();
-  void send(const OpenFile& file);
+  // Returns: as cairn_array_news().
+  int send(const OpenFile& file);
+  void send_patiently(OpenFile& file);
   void describe(Dataset& dataset, hid_t transfer);
   void describe_layout(const Dataset& dataset, hid_t transfer);
   void describe_shape(const Dataset& dataset, hid_t transfer);
 
   std::unique_ptr<ReadNews> next_;  // of the file
-  std::array<std::uint64_t, 2> token_{};
+  std::size_t position_ = 0;        // from the end of the file's
+  Token token_{};
   bool has_counted_ = false;
   bool is_described_ = false;
-  bool has_place_ = false;  // among those of which none is served
+  bool is_outdated_ = false;  // the description: another dataset may have the name by now
+  bool has_place_ = false;    // among those of which none is served
   std::int64_t told_at_ms_ = 0;
   std::uint64_t reads_ = 0;
   std::uint64_t read_bytes_ = 0;

@@ -52,6 +52,7 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .writable = writable_of(opening),
                                            .descriptor = opening.descriptor,
                                            .news = nullptr,
+                                           .waited_ns = 0,
                                            .is_closed = false,
                                            .number = opening.number,
                                            .next = nullptr,

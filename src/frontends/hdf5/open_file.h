@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "frontends/hdf5/file_source.h"
 #include "frontends/hdf5/library.h"
@@ -52,6 +53,8 @@ struct OpenFile {
   // What the node is to hear of its datasets (dataset_news.h): a program may open one for each
   // read.
   Memory* news;
+  // How long its closes have waited for the node.
+  std::int64_t waited_ns;
   // The program has closed it; datasets may still be open.
   bool is_closed;
   unsigned long number;

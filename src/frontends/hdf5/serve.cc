@@ -118,7 +118,7 @@ void before_close(Dataset& dataset, hid_t transfer) {
   ReadNews* news = ReadNews::if_any(dataset);
   if (news == nullptr || !news->has_counted()) return;
   if (dataset.owns_news || dataset.file->is_closed) {
-    news->tell(dataset, transfer);
+    news->tell_last(dataset, transfer);
   } else {
     news->tell_sometimes(dataset, transfer);
   }

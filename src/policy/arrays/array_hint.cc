@@ -70,6 +70,11 @@ Status ArrayHint::check() const {
                                       " numbers and ghost has " + std::to_string(ghost.size()) +
                                       ": give one for each dimension"};
   }
+  if (chunk.size() > kArrayDimensionsMax) {
+    return {StatusCode::kInvalid, "chunk has " + std::to_string(chunk.size()) +
+                                      " numbers: HDF5 reads arrays of more than " +
+                                      std::to_string(kArrayDimensionsMax) + " dimensions"};
+  }
   return ChunkGrid::of(chunk, shape()).status();
 }
 

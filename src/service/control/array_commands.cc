@@ -1,21 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/control/array_commands.h"
 
+#include <utility>
+
 #include "service/control/request_fields.h"
+#include "service/process/log_file.h"
 
 namespace cairn::node {
 
-std::vector<std::string> add_hints(std::uint32_t run, const Json& request, ArrayHints* hints) {
-  std::vector<std::string> complaints;
-  const auto list = request.find("arrays");
-  if (list == request.end() || !list->is_array()) return complaints;
-  for (const Json& item : *list) {
-    const std::string text = item.is_string() ? item.get<std::string>() : std::string();
-    const auto hint = arrays::parse_array_hint(text);
-    const Status status = hint ? hints->add(run, *hint) : hint.status();
-    if (!status) complaints.push_back("array hint \"" + text + "\": " + status.message());
+namespace {
+
+constexpr const char* kNoList = "arrays is a list of texts";
+
+// The hints of a request, each with its text in front of what is wrong with it.
+std::vector<Result<arrays::ArrayHint>> hints_of(const Json& list) {
+  std::vector<Result<arrays::ArrayHint>> hints;
+  for (const Json& item : list) {
+    if (!item.is_string()) {
+      hints.emplace_back(Status(StatusCode::kInvalid, kNoList));
+      continue;
+    }
+    const auto text = item.get<std::string>();
+    auto hint = arrays::parse_array_hint(text);
+    const Status status = hint ? hint->check() : hint.status();
+    if (status) {
+      hints.push_back(std::move(hint));
+    } else {
+      hints.emplace_back(
+          Status(status.code(), "array hint \"" + text + "\" is left out: " + status.message()));
+    }
   }
-  return complaints;
+  return hints;
+}
+
+}  // namespace
+
+void add_hints(std::uint32_t run, const Json& request, ArrayHints* hints) {
+  const auto leave_out = [&](const std::string& complaint) {
+    log_warning(complaint);
+    hints->note_refused(run, complaint);
+  };
+  const auto list = request.find("arrays");
+  if (list == request.end()) return;
+  if (!list->is_array()) return leave_out(kNoList);
+  for (const auto& hint : hints_of(*list)) {
+    if (!hint) {
+      leave_out(hint.status().message());
+    } else if (const Status status = hints->add(run, *hint); !status) {
+      leave_out("array hint \"" + hint->text + "\" is left out: " + status.message());
+    }
+  }
 }
 
 bool ArrayCommands::on_request(ControlPeer& peer, const std::string& command,
@@ -31,9 +65,17 @@ bool ArrayCommands::on_request(ControlPeer& peer, const std::string& command,
 }
 
 void ArrayCommands::declare(ControlPeer& peer, const Json& request) const {
-  const std::vector<std::string> complaints = add_hints(0, request, &hints_);
+  constexpr const char* kRemedy = "docs/arrays.md has examples";
+  const auto list = request.find("arrays");
+  if (list == request.end() || !list->is_array()) return peer.fail(kNoList, kRemedy);
+  std::vector<arrays::ArrayHint> hints;
+  for (auto& hint : hints_of(*list)) {
+    if (!hint) return peer.fail(hint.status().message(), kRemedy);
+    hints.push_back(*hint);
+  }
+  if (const Status status = hints_.add_all(0, hints); !status)
+    return peer.fail(status.message(), kRemedy);
   kept_.save();
-  if (!complaints.empty()) return peer.fail(complaints.front(), "docs/arrays.md has examples");
   peer.send({{"kind", "done"}});
 }
 
@@ -44,9 +86,10 @@ void ArrayCommands::list(ControlPeer& peer, const Json& request) const {
       !inode->is_number_unsigned()) {
     return peer.fail("arrays needs device and inode", "");
   }
-  peer.send({{"kind", "done"},
-             {"datasets", report_.of_file(device->get<std::uint64_t>(), inode->get<std::uint64_t>(),
-                                          flag_of(request, "chunks", false))}});
+  const ArrayReport::Question question{device->get<std::uint64_t>(), inode->get<std::uint64_t>(),
+                                       text_of(request, "dataset"),
+                                       flag_of(request, "chunks", false)};
+  peer.send({{"kind", "done"}, {"datasets", report_.of_file(question)}});
 }
 
 }  // namespace cairn::node

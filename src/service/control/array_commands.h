@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "service/control/array_report.h"
 #include "service/control/control_server.h"
@@ -14,9 +13,9 @@
 
 namespace cairn::node {
 
-// Adds the hints of a request, "arrays": [TEXT, ...]. Returns: what is wrong with those that were
-// left out.
-std::vector<std::string> add_hints(std::uint32_t run, const Json& request, ArrayHints* hints);
+// Adds the hints of a run's request, "arrays": [TEXT, ...]. The node's log and the report of the
+// run say what is wrong with those that are left out.
+void add_hints(std::uint32_t run, const Json& request, ArrayHints* hints);
 
 class ArrayCommands {
  public:

@@ -2,6 +2,7 @@
 #include "service/control/array_report.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,17 @@ const char* text_of(Layout layout) {
       break;
   }
   return "other";
+}
+
+// The largest number that each may have, so that all together have at most `sum`.
+std::uint64_t most_for_each(std::vector<std::uint64_t> wanted, std::uint64_t sum) {
+  std::ranges::sort(wanted);
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    const std::uint64_t share = sum / (wanted.size() - at);
+    if (wanted[at] > share) return share;
+    sum -= wanted[at];
+  }
+  return std::numeric_limits<std::uint64_t>::max();
 }
 
 Json description(const ArrayBook::Entry& entry) {
@@ -97,18 +109,15 @@ ObjectIndex ArrayReport::chunk(ObjectIndex file, const DatasetNews& dataset, con
   return is_cached ? found : ObjectIndex::kNone;
 }
 
-Json ArrayReport::chunks_of(ObjectIndex file, const ArrayBook::Entry& entry,
-                            bool names_chunks) const {
+Json ArrayReport::chunks_of(ObjectIndex file, const DatasetNews& dataset, const ChunkGrid& grid,
+                            std::uint64_t looked_at, bool names_chunks) const {
+  CAIRN_DCHECK(looked_at <= grid.chunks());
   Json json = Json::object();
-  const DatasetNews& dataset = entry.total;
-  const auto grid = file == ObjectIndex::kNone ? std::nullopt : grid_of(file, dataset);
-  if (!grid) return json;
-  const std::uint64_t looked_at = std::min(grid->chunks(), kChunksMax);
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;
   Json cached = Json::array();
   for (std::uint64_t number = 0; number < looked_at; ++number) {
-    const ObjectIndex found = chunk(file, dataset, *grid, number);
+    const ObjectIndex found = chunk(file, dataset, grid, number);
     if (found == ObjectIndex::kNone) continue;
     const Object& region = from_.memory.objects().at(found);
     ++chunks;
@@ -121,12 +130,12 @@ Json ArrayReport::chunks_of(ObjectIndex file, const ArrayBook::Entry& entry,
     }
   }
   CAIRN_CHECK(chunks <= looked_at);
-  json["chunk"] = numbers(grid->shape().chunk);
-  json["ghost_before"] = numbers(grid->shape().ghost.before);
-  json["ghost_behind"] = numbers(grid->shape().ghost.behind);
-  json["origin"] = numbers(grid->shape().origin);
-  json["grid"] = numbers(grid->chunks_of(arrays::whole(dataset.shape)).count);
-  json["chunks"] = grid->chunks();
+  json["chunk"] = numbers(grid.shape().chunk);
+  json["ghost_before"] = numbers(grid.shape().ghost.before);
+  json["ghost_behind"] = numbers(grid.shape().ghost.behind);
+  json["origin"] = numbers(grid.shape().origin);
+  json["grid"] = numbers(grid.chunks_of(arrays::whole(dataset.shape)).count);
+  json["chunks"] = grid.chunks();
   json["chunks_looked_at"] = looked_at;
   json["cached_chunks"] = chunks;
   json["cached_bytes"] = bytes;
@@ -134,12 +143,29 @@ Json ArrayReport::chunks_of(ObjectIndex file, const ArrayBook::Entry& entry,
   return json;
 }
 
-Json ArrayReport::of_file(std::uint64_t device, std::uint64_t inode, bool names_chunks) const {
-  const ObjectIndex file = find_file(from_.memory, device, inode);
+Json ArrayReport::of_file(const Question& question) const {
+  const ObjectIndex file = find_file(from_.memory, question.device, question.inode);
+  std::vector<ArrayBook::Entry> entries =
+      from_.book.of_file(StoreId{question.device}, question.inode);
+  if (!question.dataset.empty()) {
+    std::erase_if(entries, [&question](const ArrayBook::Entry& entry) {
+      return entry.total.name != question.dataset;
+    });
+  }
+  std::vector<std::optional<ChunkGrid>> grids;
+  std::vector<std::uint64_t> chunks;
+  for (const ArrayBook::Entry& entry : entries) {
+    grids.push_back(file == ObjectIndex::kNone ? std::nullopt : grid_of(file, entry.total));
+    chunks.push_back(grids.back() ? grids.back()->chunks() : 0);
+  }
+  const std::uint64_t most = most_for_each(chunks, kChunksMax);
   Json list = Json::array();
-  for (const ArrayBook::Entry& entry : from_.book.of_file(StoreId{device}, inode)) {
-    Json dataset = description(entry);
-    dataset.update(chunks_of(file, entry, names_chunks));
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    Json dataset = description(entries[at]);
+    if (const auto& grid = grids[at]) {
+      dataset.update(chunks_of(file, entries[at].total, *grid, std::min(grid->chunks(), most),
+                               question.names_chunks));
+    }
     list.push_back(std::move(dataset));
   }
   return list;

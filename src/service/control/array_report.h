@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/node_config.h"
 #include "memory/tiers/node_memory.h"
@@ -29,15 +30,23 @@ struct ArraySources {
 
 class ArrayReport {
  public:
-  // Chunks of one dataset that are looked for in the tiers.
+  // Chunks that are looked for in the tiers for one answer. Where the datasets have more, each has
+  // the same number of them, or all that it has.
   static constexpr std::uint64_t kChunksMax = std::uint64_t{1} << 16;
   // Datasets in the report of a run; of more, those with most reads.
   static constexpr std::size_t kOfRunMax = 32;
 
   explicit ArrayReport(const ArraySources& sources) : from_(sources) {}
 
-  // A list. `names_chunks`: also which chunks are cached, in which tier.
-  Json of_file(std::uint64_t device, std::uint64_t inode, bool names_chunks) const;
+  struct Question {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::string dataset;        // of that name, in bytes; empty: all
+    bool names_chunks = false;  // also which chunks are cached, in which tier
+  };
+
+  // A list.
+  Json of_file(const Question& question) const;
   // What the run has read, without what is cached: {"datasets": [...], "more": N,
   // "may_be_served": N, "not_served": {reason: N}, "hints": [what is wrong with the user's]}; the
   // numbers but the first count all datasets.
@@ -46,7 +55,9 @@ class ArrayReport {
  private:
   std::optional<arrays::ChunkGrid> grid_of(ObjectIndex file,
                                            const arrays::DatasetNews& dataset) const;
-  Json chunks_of(ObjectIndex file, const ArrayBook::Entry& entry, bool names_chunks) const;
+  // Looks for the first `looked_at` in the tiers.
+  Json chunks_of(ObjectIndex file, const arrays::DatasetNews& dataset,
+                 const arrays::ChunkGrid& grid, std::uint64_t looked_at, bool names_chunks) const;
   ObjectIndex chunk(ObjectIndex file, const arrays::DatasetNews& dataset,
                     const arrays::ChunkGrid& grid, std::uint64_t number) const;
 

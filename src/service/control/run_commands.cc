@@ -137,8 +137,7 @@ Status RunCommands::take_settings(std::uint32_t run, const Json& request, Json* 
 
 // The launcher has refused what it could: a run does not fail for the rest.
 void RunCommands::take_hints(std::uint32_t run, const Json& request) const {
-  if (with_.hints == nullptr) return;
-  for (const std::string& complaint : add_hints(run, request, with_.hints)) log_warning(complaint);
+  if (with_.hints != nullptr) add_hints(run, request, with_.hints);
 }
 
 Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* reply) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "memory/tiers/array_board.h"
 #include "service/process/log_file.h"
 
 namespace cairn::node {
@@ -13,6 +14,8 @@ namespace {
 using arrays::ArrayHint;
 using arrays::DatasetNews;
 using arrays::LeftReason;
+
+static_assert(ArrayHint::kArrayDimensionsMax == GridNumbers::kDimensionsMax);
 
 bool is_of_file(const ArrayHint& hint, const std::string& path) {
   const bool is_path = hint.file.find('/') != std::string::npos;
@@ -32,12 +35,16 @@ std::string fault_of(const DatasetNews& dataset) {
 
 }  // namespace
 
-Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
-  CAIRN_RETURN_IF_ERROR(hint.check());
-  const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(given_.begin(), given_.end(), [&](const Given& each) {
+std::vector<ArrayHints::Given>::iterator ArrayHints::place_of(std::uint32_t run,
+                                                              const ArrayHint& hint) {
+  return std::find_if(given_.begin(), given_.end(), [&](const Given& each) {
     return each.run == run && each.hint.file == hint.file && each.hint.dataset == hint.dataset;
   });
+}
+
+Status ArrayHints::add_locked(std::uint32_t run, const ArrayHint& hint) {
+  CAIRN_RETURN_IF_ERROR(hint.check());
+  const auto known = place_of(run, hint);
   if (known != given_.end()) {
     *known = {run, hint, false, false, ""};
     return Status::ok();
@@ -50,6 +57,33 @@ Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
   }
   given_.push_back({run, hint, false, false, ""});
   return Status::ok();
+}
+
+Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
+  const std::lock_guard lock(mutex_);
+  return add_locked(run, hint);
+}
+
+Status ArrayHints::add_all(std::uint32_t run, const std::vector<ArrayHint>& hints) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Given> before = given_;
+  for (const ArrayHint& hint : hints) {
+    if (const Status status = add_locked(run, hint); !status) {
+      given_ = before;
+      return {status.code(), "array hint \"" + hint.text + "\": " + status.message()};
+    }
+  }
+  return Status::ok();
+}
+
+void ArrayHints::note_refused(std::uint32_t run, const std::string& complaint) {
+  const std::lock_guard lock(mutex_);
+  Refused& refused = refused_[run];
+  if (refused.complaints.size() < kRefusedMax) {
+    refused.complaints.push_back(complaint);
+  } else {
+    ++refused.more;
+  }
 }
 
 bool ArrayHints::is_empty() const {
@@ -68,6 +102,7 @@ void ArrayHints::end_run(std::uint32_t run) {
   if (run == 0) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(given_, [run](const Given& each) { return each.run == run; });
+  refused_.erase(run);
 }
 
 std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const std::string& path,
@@ -111,6 +146,11 @@ std::vector<std::string> ArrayHints::complaints_of(std::uint32_t run) const {
     } else if (!given.fault.empty()) {
       complaints.push_back(head + "is not used: " + given.fault);
     }
+  }
+  if (const auto refused = refused_.find(run); refused != refused_.end()) {
+    const auto& [texts, more] = refused->second;
+    complaints.insert(complaints.end(), texts.begin(), texts.end());
+    if (more != 0) complaints.push_back(std::to_string(more) + " more array hints are left out");
   }
   return complaints;
 }

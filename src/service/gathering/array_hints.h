@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,10 +21,15 @@ class ArrayHints {
  public:
   // Each run may have so many, and the node as many of its own.
   static constexpr std::size_t kHintsMax = 256;
+  static constexpr std::size_t kRefusedMax = 16;
 
   // Run 0: of all runs, until the node ends. A hint for the same place takes the older one's.
   // Errors: kInvalid where the hint has numbers that cannot be, or where there are too many.
   Status add(std::uint32_t run, const arrays::ArrayHint& hint);
+  // All of them, or none where one cannot be added.
+  Status add_all(std::uint32_t run, const std::vector<arrays::ArrayHint>& hints);
+  // A hint of the run that was left out is to be in its complaints: the first kRefusedMax.
+  void note_refused(std::uint32_t run, const std::string& complaint);
   bool is_empty() const;
   // All of them, as a service leaves them to its successor; a text is what parse_array_hint()
   // takes.
@@ -51,8 +57,18 @@ class ArrayHints {
     std::string fault;
   };
 
+  struct Refused {
+    std::vector<std::string> complaints;
+    std::size_t more = 0;
+  };
+
+  // Both hold the mutex.
+  std::vector<Given>::iterator place_of(std::uint32_t run, const arrays::ArrayHint& hint);
+  Status add_locked(std::uint32_t run, const arrays::ArrayHint& hint);
+
   mutable std::mutex mutex_;
   std::vector<Given> given_;
+  std::map<std::uint32_t, Refused> refused_;  // by run
 };
 
 }  // namespace cairn::node

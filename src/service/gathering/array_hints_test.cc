@@ -98,5 +98,29 @@ TEST(ArrayHints, NumbersThatCannotBeAndTooManyHintsAreRefused) {
   EXPECT_TRUE(hints.add(4, hint("a.h5:/more chunk=[4]")));
 }
 
+TEST(ArrayHints, AreAddedTogetherOrNotAtAll) {
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(0, hint("a.h5:/x chunk=[4,4]")));
+  const Status status = hints.add_all(0, {hint("a.h5:/x chunk=[8,8]"), hint("a.h5:/y chunk=[0]")});
+  EXPECT_THAT(status.message(), HasSubstr("\"a.h5:/y chunk=[0]\": "));
+  ASSERT_EQ(hints.snapshot().size(), 1u);
+  EXPECT_THAT(hints.snapshot().front().text, HasSubstr("chunk=[4,4]"));
+  EXPECT_TRUE(hints.add_all(0, {hint("a.h5:/x chunk=[8,8]"), hint("a.h5:/y chunk=[2]")}));
+  EXPECT_EQ(hints.snapshot().size(), 2u);
+}
+
+TEST(ArrayHints, ThoseThatAreRefusedAreNamedUntilTheRunEnds) {
+  ArrayHints hints;
+  for (std::size_t at = 0; at < ArrayHints::kRefusedMax + 2; ++at)
+    hints.note_refused(3, "hint " + std::to_string(at));
+  const auto complaints = hints.complaints_of(3);
+  ASSERT_EQ(complaints.size(), ArrayHints::kRefusedMax + 1);
+  EXPECT_EQ(complaints.front(), "hint 0");
+  EXPECT_THAT(complaints.back(), HasSubstr("2 more array hints"));
+  EXPECT_THAT(hints.complaints_of(4), IsEmpty());
+  hints.end_run(3);
+  EXPECT_THAT(hints.complaints_of(3), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cairn::node
