@@ -25,7 +25,7 @@ Json numbers(const arrays::Coordinates& coordinates) {
   return list;
 }
 
-const char* text_of(Layout layout) {
+const char* layout_text(Layout layout) {
   switch (layout) {
     case Layout::kContiguous:
       return "contiguous";
@@ -61,7 +61,7 @@ Json description(const ArrayBook::Entry& entry) {
   return {{"name", dataset.name},
           {"shape", numbers(dataset.shape)},
           {"cell_bytes", dataset.cell_bytes},
-          {"layout", text_of(dataset.layout)},
+          {"layout", layout_text(dataset.layout)},
           {"file_chunk", numbers(dataset.chunk)},
           {"filters", filters},
           {"not_served", arrays::text_of(dataset.unfit)},
