@@ -70,26 +70,29 @@ void other_names(const char* other_name) {
   MPI_File_close(&file);
 }
 
-void several_threads() {
+void several_threads(bool opens_too) {
   std::vector<std::thread> threads;
   std::vector<MPI_Comm> comms(2);
   std::vector<MPI_File> files;
   for (int index = 0; index < 2; ++index) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[index]);
-    files.push_back(opened(comms[index], "thread" + std::to_string(index)));
+    files.push_back(MPI_FILE_NULL);
+    if (!opens_too) files[index] = opened(comms[index], "thread" + std::to_string(index));
   }
   for (int index = 0; index < 2; ++index) {
     threads.emplace_back([&, index] {
       for (int round = 0; round < 20; ++round) {
         // The ranks come to the two files in different orders.
         usleep(static_cast<useconds_t>((index + rank + round) % 2 * 3000));
+        if (opens_too) files[index] = opened(comms[index], "thread" + std::to_string(index));
         view(files[index], rank);
+        if (opens_too) MPI_File_close(&files[index]);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (int index = 0; index < 2; ++index) {
-    MPI_File_close(&files[index]);
+    if (!opens_too) MPI_File_close(&files[index]);
     MPI_Comm_free(&comms[index]);
   }
 }
@@ -137,13 +140,14 @@ void read_what_comes_late(bool has_view) {
 int main(int count, char** words) {
   const std::string scene = count > 1 ? words[1] : "";
   int given = 0;
-  MPI_Init_thread(nullptr, nullptr, scene == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
-                  &given);
+  MPI_Init_thread(nullptr, nullptr,
+                  scene.rfind("threads", 0) == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &given);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (scene == "directory") new_directory();
   if (scene == "names") other_names(words[2]);
-  if (scene == "threads") several_threads();
+  if (scene == "threads") several_threads(false);
+  if (scene == "threads-open") several_threads(true);
   if (scene == "null") no_file();
   if (scene == "late") read_what_comes_late(false);
   if (scene == "late-view") read_what_comes_late(true);

@@ -17,7 +17,6 @@ namespace {
 // The first ones are about collective access.
 constexpr const char* kKeys[] = {"romio_cb_write", "romio_cb_read", "romio_ds_write",
                                  "romio_ds_read"};
-constexpr unsigned kCollective = 0x3;
 constexpr unsigned kKeyCount = sizeof kKeys / sizeof kKeys[0];
 static_assert(kKeyCount == 4);
 // MPI's own, for every MPI.
@@ -71,7 +70,7 @@ bool FileHints::has_wishes() const {
 
 MpiHandle FileHints::with_ours(const MpiLibrary& mpi, MpiHandle hints, bool is_direct) const {
   CAIRN_CHECK((ours_ & programs_) == 0);
-  const unsigned keys = is_direct ? kAll & ~programs_ : ours_;
+  const unsigned keys = is_direct ? ours_for(mpi) : ours_;
   MpiHandle made = 0;
   if (keys == 0) return hints;
   const bool is_made =

@@ -25,16 +25,22 @@ class FileHints {
   // there is nothing to add.
   MpiHandle with_ours(const MpiLibrary& mpi, MpiHandle hints, bool is_direct) const;
   // They have been passed with success.
-  void are_passed(bool is_direct) { ours_ = is_direct ? kAll & ~programs_ : 0; }
+  void are_passed(const MpiLibrary& mpi, bool is_direct) { ours_ = is_direct ? ours_for(mpi) : 0; }
 
  private:
-  static constexpr unsigned kAll = 0xf;
+  // A bit for each of ROMIO's hints; the first ones are about collective access. Open MPI's ROMIO
+  // hears of hints with a view only, too late where the ranks gather again: its collective calls
+  // become independent ones instead.
+  static constexpr unsigned kCollective = 0x3;
+  static constexpr unsigned kSieving = 0xc;
+  unsigned ours_for(const MpiLibrary& mpi) const {
+    return (mpi.is_open_mpi ? kSieving : kCollective | kSieving) & ~programs_;
+  }
   void belongs_to_program(unsigned key) {
     programs_ |= key;
     ours_ &= ~key;
   }
 
-  // A bit for each of ROMIO's hints that we would set.
   unsigned programs_ = 0;
   unsigned ours_ = 0;
   bool has_wishes_ = false;

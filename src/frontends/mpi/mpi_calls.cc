@@ -101,7 +101,7 @@ int set_view(const char* call, const void* caller, const View& view) {
   MpiHandle hints = file->hints.with_ours(mpi, view.hints, is_direct);
   const int result = pass_on(hints);
   if (hints != view.hints) (void)mpi.info_free(&hints);
-  if (result == 0) file->hints.are_passed(is_direct);
+  if (result == 0) file->hints.are_passed(mpi, is_direct);
   // A rank for which it has failed still has its view from before.
   file->is_direct.store(is_direct && least_of_ranks(mpi, file, result == 0 ? 1 : 0) == 1);
   return result;
@@ -120,12 +120,13 @@ int set_info(const char* call, const void* caller, MpiHandle file, MpiHandle hin
   if (!known->is_direct.load()) return next(file, hints);
   const bool is_direct = least_of_ranks(mpi, known, known->hints.has_wishes() ? 0 : 1) == 1;
   known->is_direct.store(is_direct);
-  // Open MPI's ROMIO hears of hints with a view only: there the next one takes ours back.
+  // Open MPI's ROMIO hears of hints with a view only: there the next one takes ours back, which are
+  // about each rank's own accesses.
   if (is_direct || mpi.is_open_mpi) return next(file, hints);
   MpiHandle all = known->hints.with_ours(mpi, hints, false);
   const int result = next(file, all);
   if (all != hints) (void)mpi.info_free(&all);
-  if (result == 0) known->hints.are_passed(false);
+  if (result == 0) known->hints.are_passed(mpi, false);
   return result;
 }
 
