@@ -155,9 +155,10 @@ std::string sanitizer_options(std::string_view given) {
 }
 
 // Whether a launcher of MPI has started this process as one of the ranks of a program: Open MPI's,
-// one that knows PMIx, or one that knows PMI.
+// one that knows PMIx or PMI, or one of Cray's (PALS, ALPS).
 bool is_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "ALPS_APP_PE"}) {
     if (std::getenv(name) != nullptr) return true;
   }
   return false;

@@ -51,6 +51,8 @@ int rank = 0;
 int ranks = 0;
 // MPI's calls by the names that Fortran's bindings and profiling tools call.
 bool by_second_names = false;
+// Those that are set when the view is there.
+MPI_Info late_hints = MPI_INFO_NULL;
 constexpr useconds_t kLate = 700000;
 
 // Writes through a view of so many pieces of a size, those of the ranks in turn.
@@ -66,6 +68,7 @@ void access(const char* what, MPI_Datatype type, MPI_Info open_hints, MPI_Info v
   const auto write_all = by_second_names ? PMPI_File_write_all : MPI_File_write_all;
   open_file(MPI_COMM_WORLD, what, MPI_MODE_CREATE | MPI_MODE_RDWR, open_hints, &file);
   set_view(file, 0, MPI_BYTE, type, "native", view_hints);
+  if (late_hints != MPI_INFO_NULL) MPI_File_set_info(file, late_hints);
   const std::vector<char> data(static_cast<std::size_t>(bytes), static_cast<char>('a' + rank));
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == ranks - 1) usleep(kLate);
@@ -175,6 +178,8 @@ extern "C" int access_files(int second_names) {
   access("hint at open", pieces_of(47008, 6), hint("romio_cb_write", "enable"), none, 47008 * 6);
   access("hint at view", pieces_of(47008, 6), none, hint("romio_cb_write", "enable"), 47008 * 6);
   access("another hint", pieces_of(47008, 6), hint("striping_unit", "65536"), none, 47008 * 6);
+  late_hints = hint("romio_cb_write", "enable");
+  access("hint after view", pieces_of(47008, 6), none, none, 47008 * 6);
   MPI_Finalize();
   return 0;
 }

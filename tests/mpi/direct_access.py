@@ -16,7 +16,7 @@ import under_cairn  # noqa: E402
 RANKS = 3
 DIRECT = {"records", "rows", "cut rows", "list", "another hint", "large counts", "large box"}
 WAITS = {"tiny records", "records of one rank are tiny", "short rows", "short list", "hint at open", "hint at view",
-         "large counts of tiny records", "large box of short rows"}
+         "hint after view", "large counts of tiny records", "large box of short rows"}
 
 
 # A program that loads an MPI as Python modules do, for itself alone.
@@ -60,6 +60,10 @@ def main():
     assert loaded == ours, (loaded, ours)
     off, _ = seen(family, under_cairn.cairn_command(line, work / "off"), work, "off", CAIRN_MPI="off", **few)
     assert off == native, (off, native)
+    file = work / "hints"
+    file.write_text("romio_cb_write enable\n")
+    told, _ = seen(family, under_cairn.cairn_command(line, work / "told"), work, "told", ROMIO_HINTS=str(file), **few)
+    assert told == native, (told, native)
     # Where each rank has a run of its own, nobody knows whether all have one.
     own = stage.command(family, RANKS, *under_cairn.cairn_command([program], work / "own"))
     each, _ = seen(family, own, work, "own", **few)

@@ -3,6 +3,7 @@
 //
 // Both names of each call are hooks: Fortran's bindings call the second one. A profiling tool
 // between the program and the MPI has the first one, and comes next.
+#include "base/check.h"
 #include "frontends/libc/hook.h"
 #include "frontends/mpi/file_views.h"
 #include "frontends/mpi/mpi_library.h"
@@ -25,15 +26,37 @@ struct Open {
   MpiHandle* file;
 };
 
+// MPI's calls that reach the hooks through a profiling tool come twice. The first one does all:
+// what it adds must not be taken for the program's by the second.
+class Outermost {
+ public:
+  Outermost() : is_first_(depth_++ == 0) {}
+  ~Outermost() {
+    CAIRN_CHECK(depth_ > 0);
+    --depth_;
+  }
+  Outermost(const Outermost&) = delete;
+  Outermost& operator=(const Outermost&) = delete;
+  bool is_first() const { return is_first_; }
+
+ private:
+  static thread_local int depth_;
+  const bool is_first_;
+};
+constinit thread_local int Outermost::depth_ = 0;
+
 int open_file(const char* call, const void* caller, const Open& open) {
   using Function = int(MpiHandle, const char*, int, MpiHandle, MpiHandle*);
   auto* const next = reinterpret_cast<Function*>(next_mpi_function(call, caller));
   if (next == nullptr) return kNoLibrary;
-  const MpiLibrary* const mpi = MpiLibrary::behind(caller);
-  const bool is_wanted = mpi != nullptr && SharedFiles::are_wanted(*mpi, open.hints, open.name);
+  const Outermost here;
+  const MpiLibrary* const mpi = here.is_first() ? MpiLibrary::behind(caller) : nullptr;
+  const bool is_possible = mpi != nullptr && SharedFiles::are_possible(*mpi, open.ranks);
   const int result = next(open.ranks, open.name, open.mode, open.hints, open.file);
-  if (result == 0 && is_wanted && SharedFiles::find(*open.file) == nullptr)
-    SharedFiles::opened(*mpi, *open.file);
+  if (is_possible) {
+    const bool is_open = result == 0 && open.file != nullptr;
+    SharedFiles::opened(*mpi, {open.ranks, open.name, open.hints, is_open ? *open.file : 0});
+  }
   return result;
 }
 
@@ -57,7 +80,9 @@ struct View {
 
 // What all ranks of a file can do.
 bool is_direct_for_all(const MpiLibrary& mpi, SharedFile* file, const View& view) {
-  const long mine = has_collective_hints(mpi, view.hints) ? 0 : mean_run_bytes(mpi, view.type);
+  file->hints.look(mpi, view.file);
+  file->hints.note(mpi, view.hints);
+  const long mine = file->hints.has_wishes() ? 0 : mean_run_bytes(mpi, view.type);
   return least_of_ranks(mpi, file, mine) >= kDirectBytes;
 }
 
@@ -65,17 +90,43 @@ int set_view(const char* call, const void* caller, const View& view) {
   using Function = int(MpiHandle, long, MpiHandle, MpiHandle, const char*, MpiHandle);
   auto* const next = reinterpret_cast<Function*>(next_mpi_function(call, caller));
   if (next == nullptr) return kNoLibrary;
-  SharedFile* const file = SharedFiles::find(view.file);
   const auto pass_on = [&](MpiHandle hints) {
     return next(view.file, view.displacement, view.unit, view.type, view.representation, hints);
   };
+  const Outermost here;
+  SharedFile* const file = here.is_first() ? SharedFiles::find(view.file) : nullptr;
   if (file == nullptr) return pass_on(view.hints);
   const MpiLibrary& mpi = *MpiLibrary::behind(caller);
   const bool is_direct = is_direct_for_all(mpi, file, view);
-  MpiHandle hints = hints_of_view(mpi, view.hints, is_direct);
+  MpiHandle hints = file->hints.with_ours(mpi, view.hints, is_direct);
   const int result = pass_on(hints);
   if (hints != view.hints) (void)mpi.info_free(&hints);
-  file->is_direct.store(is_direct && result == 0);
+  if (result == 0) file->hints.are_passed(mpi, is_direct);
+  // A rank for which it has failed still has its view from before.
+  file->is_direct.store(is_direct && least_of_ranks(mpi, file, result == 0 ? 1 : 0) == 1);
+  return result;
+}
+
+// The program's wishes may come late.
+int set_info(const char* call, const void* caller, MpiHandle file, MpiHandle hints) {
+  auto* const next =
+      reinterpret_cast<int (*)(MpiHandle, MpiHandle)>(next_mpi_function(call, caller));
+  if (next == nullptr) return kNoLibrary;
+  const Outermost here;
+  SharedFile* const known = here.is_first() ? SharedFiles::find(file) : nullptr;
+  if (known == nullptr) return next(file, hints);
+  const MpiLibrary& mpi = *MpiLibrary::behind(caller);
+  known->hints.note(mpi, hints);
+  if (!known->is_direct.load()) return next(file, hints);
+  const bool is_direct = least_of_ranks(mpi, known, known->hints.has_wishes() ? 0 : 1) == 1;
+  known->is_direct.store(is_direct);
+  // Open MPI's ROMIO hears of hints with a view only: there the next one takes ours back, which are
+  // about each rank's own accesses.
+  if (is_direct || mpi.is_open_mpi) return next(file, hints);
+  MpiHandle all = known->hints.with_ours(mpi, hints, false);
+  const int result = next(file, all);
+  if (all != hints) (void)mpi.info_free(&all);
+  if (result == 0) known->hints.are_passed(mpi, false);
   return result;
 }
 
@@ -86,6 +137,20 @@ const char* call_of(MpiHandle file, const void* caller, const char* collective, 
   const bool is_alone =
       known != nullptr && known->is_direct.load() && MpiLibrary::behind(caller)->is_open_mpi;
   return is_alone ? alone : collective;
+}
+
+enum class Way { kReads, kWrites };
+
+// MPI's own collective reads come after what the ranks have written collectively before, because
+// all of them go through the same few. Programs rely on it, though MPI does not promise it.
+void keep_order(MpiHandle file, const void* caller, Way way) {
+  SharedFile* const known = SharedFiles::find(file);
+  if (known == nullptr || !known->is_direct.load()) return;
+  if (way == Way::kWrites) {
+    known->is_written.store(true);
+  } else if (known->is_written.load()) {
+    (void)least_of_ranks(*MpiLibrary::behind(caller), known, 0);
+  }
 }
 
 struct Transfer {
@@ -144,18 +209,25 @@ using cairn::MpiHandle;
     return cairn::set_view(#symbol, __builtin_return_address(0),                     \
                            {file, displacement, unit, type, representation, hints}); \
   }
-#define CAIRN_MPI_TRANSFER(symbol, alone)                                                     \
+#define CAIRN_MPI_SET_INFO(symbol)                                             \
+  CAIRN_HOOK(int, symbol, (MpiHandle file, MpiHandle hints)) {                 \
+    return cairn::set_info(#symbol, __builtin_return_address(0), file, hints); \
+  }
+// Accesses in two parts have no status; the register is passed on unread.
+#define CAIRN_MPI_TRANSFER(symbol, alone, way)                                                \
   CAIRN_HOOK(int, symbol,                                                                     \
              (MpiHandle file, const void* buffer, int count, MpiHandle type, void* status)) { \
     const void* const caller = __builtin_return_address(0);                                   \
+    cairn::keep_order(file, caller, cairn::Way::way);                                         \
     return cairn::transfer(cairn::call_of(file, caller, #symbol, #alone), caller,             \
                            {file, buffer, count, type, status});                              \
   }
-#define CAIRN_MPI_TRANSFER_AT(symbol, alone)                                                 \
+#define CAIRN_MPI_TRANSFER_AT(symbol, alone, way)                                            \
   CAIRN_HOOK(int, symbol,                                                                    \
              (MpiHandle file, long offset, const void* buffer, int count, MpiHandle type,    \
               void* status)) {                                                               \
     const void* const caller = __builtin_return_address(0);                                  \
+    cairn::keep_order(file, caller, cairn::Way::way);                                        \
     return cairn::transfer_at(cairn::call_of(file, caller, #symbol, #alone), caller, offset, \
                               {file, buffer, count, type, status});                          \
   }
@@ -175,11 +247,34 @@ CAIRN_MPI_CHANGE_SIZE(MPI_File_set_size)
 CAIRN_MPI_CHANGE_SIZE(PMPI_File_set_size)
 CAIRN_MPI_CHANGE_SIZE(MPI_File_preallocate)
 CAIRN_MPI_CHANGE_SIZE(PMPI_File_preallocate)
-CAIRN_MPI_TRANSFER(MPI_File_read_all, MPI_File_read)
-CAIRN_MPI_TRANSFER(PMPI_File_read_all, PMPI_File_read)
-CAIRN_MPI_TRANSFER(MPI_File_write_all, MPI_File_write)
-CAIRN_MPI_TRANSFER(PMPI_File_write_all, PMPI_File_write)
-CAIRN_MPI_TRANSFER_AT(MPI_File_read_at_all, MPI_File_read_at)
-CAIRN_MPI_TRANSFER_AT(PMPI_File_read_at_all, PMPI_File_read_at)
-CAIRN_MPI_TRANSFER_AT(MPI_File_write_at_all, MPI_File_write_at)
-CAIRN_MPI_TRANSFER_AT(PMPI_File_write_at_all, PMPI_File_write_at)
+CAIRN_MPI_SET_INFO(MPI_File_set_info)
+CAIRN_MPI_SET_INFO(PMPI_File_set_info)
+CAIRN_MPI_TRANSFER(MPI_File_read_all, MPI_File_read, kReads)
+CAIRN_MPI_TRANSFER(PMPI_File_read_all, PMPI_File_read, kReads)
+CAIRN_MPI_TRANSFER(MPI_File_write_all, MPI_File_write, kWrites)
+CAIRN_MPI_TRANSFER(PMPI_File_write_all, PMPI_File_write, kWrites)
+CAIRN_MPI_TRANSFER_AT(MPI_File_read_at_all, MPI_File_read_at, kReads)
+CAIRN_MPI_TRANSFER_AT(PMPI_File_read_at_all, PMPI_File_read_at, kReads)
+CAIRN_MPI_TRANSFER_AT(MPI_File_write_at_all, MPI_File_write_at, kWrites)
+CAIRN_MPI_TRANSFER_AT(PMPI_File_write_at_all, PMPI_File_write_at, kWrites)
+// These stay collective: they only keep the order.
+CAIRN_MPI_TRANSFER(MPI_File_read_all_begin, MPI_File_read_all_begin, kReads)
+CAIRN_MPI_TRANSFER(PMPI_File_read_all_begin, PMPI_File_read_all_begin, kReads)
+CAIRN_MPI_TRANSFER(MPI_File_read_ordered, MPI_File_read_ordered, kReads)
+CAIRN_MPI_TRANSFER(PMPI_File_read_ordered, PMPI_File_read_ordered, kReads)
+CAIRN_MPI_TRANSFER(MPI_File_read_ordered_begin, MPI_File_read_ordered_begin, kReads)
+CAIRN_MPI_TRANSFER(PMPI_File_read_ordered_begin, PMPI_File_read_ordered_begin, kReads)
+CAIRN_MPI_TRANSFER_AT(MPI_File_read_at_all_begin, MPI_File_read_at_all_begin, kReads)
+CAIRN_MPI_TRANSFER_AT(PMPI_File_read_at_all_begin, PMPI_File_read_at_all_begin, kReads)
+CAIRN_MPI_TRANSFER(MPI_File_write_all_begin, MPI_File_write_all_begin, kWrites)
+CAIRN_MPI_TRANSFER(PMPI_File_write_all_begin, PMPI_File_write_all_begin, kWrites)
+CAIRN_MPI_TRANSFER(MPI_File_write_ordered, MPI_File_write_ordered, kWrites)
+CAIRN_MPI_TRANSFER(PMPI_File_write_ordered, PMPI_File_write_ordered, kWrites)
+CAIRN_MPI_TRANSFER(MPI_File_write_ordered_begin, MPI_File_write_ordered_begin, kWrites)
+CAIRN_MPI_TRANSFER(PMPI_File_write_ordered_begin, PMPI_File_write_ordered_begin, kWrites)
+CAIRN_MPI_TRANSFER(MPI_File_iwrite_all, MPI_File_iwrite_all, kWrites)
+CAIRN_MPI_TRANSFER(PMPI_File_iwrite_all, PMPI_File_iwrite_all, kWrites)
+CAIRN_MPI_TRANSFER_AT(MPI_File_write_at_all_begin, MPI_File_write_at_all_begin, kWrites)
+CAIRN_MPI_TRANSFER_AT(PMPI_File_write_at_all_begin, PMPI_File_write_at_all_begin, kWrites)
+CAIRN_MPI_TRANSFER_AT(MPI_File_iwrite_at_all, MPI_File_iwrite_at_all, kWrites)
+CAIRN_MPI_TRANSFER_AT(PMPI_File_iwrite_at_all, PMPI_File_iwrite_at_all, kWrites)

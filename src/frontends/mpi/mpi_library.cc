@@ -2,9 +2,12 @@
 #include "frontends/mpi/mpi_library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+
+#include <atomic>
 
 #include "base/check.h"
 
@@ -43,7 +46,6 @@ class Symbols {
     is_complete_ = is_complete_ && found != nullptr;
     return reinterpret_cast<MpiHandle>(found);
   }
-  bool has(const char* name) const { return ::dlsym(library_, name) != nullptr; }
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -59,25 +61,39 @@ bool is_of_standard_abi(const void* function) {
          strstr(info.dli_fname, "libmpi_abi.so") != nullptr;
 }
 
-bool is_of_mpich_abi(void* library) {
+enum class Family { kUnknown, kMpich, kOpenMpi };
+
+// What a library says of itself first. A wrapper around an MPI quotes that one's words behind its
+// own, and has other handles.
+Family family_of(void* library) {
   auto* const version =
       reinterpret_cast<int (*)(char*, int*)>(::dlsym(library, "PMPI_Get_library_version"));
   constexpr std::size_t kVersionBytes = 8192;  // MPI_MAX_LIBRARY_VERSION_STRING
   char text[kVersionBytes] = "";
   int length = 0;
-  if (version == nullptr || version(text, &length) != 0) return false;
-  return strstr(text, "MPICH") != nullptr || strstr(text, "Intel(R) MPI") != nullptr ||
-         strstr(text, "MVAPICH") != nullptr;
+  if (version == nullptr || version(text, &length) != 0) return Family::kUnknown;
+  const auto begins_with = [&](const char* words) {
+    return strncmp(text, words, strlen(words)) == 0;
+  };
+  if (begins_with("Open MPI ")) return Family::kOpenMpi;
+  constexpr const char* kMpichs[] = {"MPICH Version", "Intel(R) MPI", "MVAPICH",
+                                     "MPI VERSION    : CRAY MPICH version"};
+  for (const char* words : kMpichs) {
+    if (begins_with(words)) return Family::kMpich;
+  }
+  return Family::kUnknown;
 }
 
 void find_functions(MpiLibrary* mpi, Symbols& symbols) {
+  symbols.find(mpi->initialized, "PMPI_Initialized");
   symbols.find(mpi->comm_size, "PMPI_Comm_size");
-  symbols.find(mpi->comm_create_group, "PMPI_Comm_create_group");
+  symbols.find(mpi->comm_test_inter, "PMPI_Comm_test_inter");
+  symbols.find(mpi->comm_create, "PMPI_Comm_create");
   symbols.find(mpi->comm_free, "PMPI_Comm_free");
   symbols.find(mpi->comm_group, "PMPI_Comm_group");
   symbols.find(mpi->group_translate_ranks, "PMPI_Group_translate_ranks");
   symbols.find(mpi->group_size, "PMPI_Group_size");
-  symbols.find(mpi->file_get_group, "PMPI_File_get_group");
+  symbols.find(mpi->file_get_info, "PMPI_File_get_info");
   symbols.find(mpi->group_free, "PMPI_Group_free");
   symbols.find(mpi->allreduce, "PMPI_Allreduce");
   symbols.find(mpi->info_create, "PMPI_Info_create");
@@ -95,10 +111,14 @@ void find_functions(MpiLibrary* mpi, Symbols& symbols) {
 }
 
 bool fill(MpiLibrary* mpi, void* library) {
+  const Family family = family_of(library);
+  if (family == Family::kUnknown) return false;
   Symbols symbols(library);
   find_functions(mpi, symbols);
-  mpi->is_open_mpi = symbols.has("ompi_mpi_comm_world");
+  mpi->is_open_mpi = family == Family::kOpenMpi;
+  CAIRN_CHECK(library != nullptr);
   if (mpi->is_open_mpi) {
+    mpi->no_ranks = symbols.address("ompi_mpi_comm_null");
     mpi->world = symbols.address("ompi_mpi_comm_world");
     mpi->no_info = symbols.address("ompi_mpi_info_null");
     mpi->no_type = symbols.address("ompi_mpi_datatype_null");
@@ -107,7 +127,7 @@ bool fill(MpiLibrary* mpi, void* library) {
     mpi->first_combiner = 0;
     mpi->order_c = 0;
   } else {
-    if (!is_of_mpich_abi(library)) return false;
+    mpi->no_ranks = 0x04000000;
     mpi->world = 0x44000000;
     mpi->no_info = 0x1c000000;
     mpi->no_type = 0x0c000000;
@@ -119,10 +139,52 @@ bool fill(MpiLibrary* mpi, void* library) {
   return symbols.is_complete();
 }
 
+// Not ours: the program's own libraries may lead a search back to the hooks.
+bool is_foreign(const void* function) {
+  static const char ours = 0;
+  Dl_info here{};
+  Dl_info there{};
+  return function != nullptr && ::dladdr(&ours, &here) != 0 && ::dladdr(function, &there) != 0 &&
+         here.dli_fbase != there.dli_fbase;
+}
+
+void* foreign_in(void* library, const char* name) {
+  void* const function = library == nullptr ? nullptr : ::dlsym(library, name);
+  return is_foreign(function) ? function : nullptr;
+}
+
+// The name of one of the loaded objects. Libraries are not opened in the walk itself: it holds a
+// lock of the loader that comes after the one for opening.
+struct Walk {
+  int left;
+  char name[PATH_MAX];
+};
+int take_name(dl_phdr_info* object, std::size_t, void* walk) {
+  auto* const here = static_cast<Walk*>(walk);
+  if (here->left-- > 0) return 0;
+  const std::size_t length = strlen(object->dlpi_name);
+  if (length < sizeof here->name) memcpy(here->name, object->dlpi_name, length + 1);
+  return 1;
+}
+
+// The first loaded object that has MPI's files, those of the objects that it needs included.
+void* any_library() {
+  for (int index = 0;; ++index) {
+    Walk walk{index, ""};
+    if (::dl_iterate_phdr(take_name, &walk) == 0) return nullptr;
+    if (walk.name[0] == '\0') continue;
+    void* const library = ::dlopen(walk.name, RTLD_NOLOAD | RTLD_LAZY);
+    if (foreign_in(library, "PMPI_File_open") != nullptr) return library;
+    if (library != nullptr) (void)::dlclose(library);
+  }
+}
+
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 constinit MpiLibrary found{};
 bool is_looked_up = false;
 bool is_known = false;
+// The one that has MPI's files, known or not.
+constinit std::atomic<void*> last_resort{nullptr};
 
 }  // namespace
 
@@ -132,6 +194,7 @@ const MpiLibrary* MpiLibrary::behind(const void* caller) {
     is_looked_up = true;
     void* const open = next_mpi_function("PMPI_File_open", caller);
     void* const library = open == nullptr ? nullptr : library_at(open);
+    last_resort.store(library);
     is_known = library != nullptr && !is_of_standard_abi(open) && fill(&found, library);
     CAIRN_CHECK(!is_known || found.no_info != 0);
   }
@@ -141,8 +204,9 @@ const MpiLibrary* MpiLibrary::behind(const void* caller) {
 
 void* next_mpi_function(const char* name, const void* caller) {
   if (void* const next = ::dlsym(RTLD_NEXT, name); next != nullptr) return next;
-  void* const library = library_at(caller);
-  return library == nullptr ? nullptr : ::dlsym(library, name);
+  if (void* const next = foreign_in(library_at(caller), name); next != nullptr) return next;
+  if (last_resort.load() == nullptr) last_resort.store(any_library());
+  return foreign_in(last_resort.load(), name);
 }
 
 }  // namespace cairn

@@ -21,6 +21,7 @@ using MpiHandle = std::uintptr_t;
 struct MpiLibrary {
   bool is_open_mpi;
   MpiHandle world;
+  MpiHandle no_ranks;
   MpiHandle no_info;
   MpiHandle no_type;
   MpiHandle long_type;
@@ -29,14 +30,16 @@ struct MpiLibrary {
   int first_combiner;
   int order_c;  // MPI_ORDER_C
 
+  int (*initialized)(int*);
   int (*comm_size)(MpiHandle, int*);
-  int (*comm_create_group)(MpiHandle, MpiHandle, int, MpiHandle*);
+  int (*comm_test_inter)(MpiHandle, int*);
+  int (*comm_create)(MpiHandle, MpiHandle, MpiHandle*);
   int (*comm_free)(MpiHandle*);
   int (*comm_group)(MpiHandle, MpiHandle*);
   int (*group_translate_ranks)(MpiHandle, int, const int*, MpiHandle, int*);
   int (*group_size)(MpiHandle, int*);
   int (*group_free)(MpiHandle*);
-  int (*file_get_group)(MpiHandle, MpiHandle*);
+  int (*file_get_info)(MpiHandle, MpiHandle*);
   int (*allreduce)(const void*, void*, int, MpiHandle, MpiHandle, MpiHandle);
   int (*info_create)(MpiHandle*);
   int (*info_dup)(MpiHandle, MpiHandle*);
@@ -65,12 +68,13 @@ struct MpiLibrary {
   }
 
   // The one behind the hook that the code at `caller` has called; null for an MPI that is not
-  // known.
+  // known, or wraps another one.
   static const MpiLibrary* behind(const void* caller);
 };
 
 // The definition of an MPI function behind ours: that of a profiling tool, or the MPI's own. The
-// MPI of a Python module is not among the libraries that all see, so its caller's are searched.
+// MPI of a Python module is not among the libraries that all see, so its caller's are searched. A
+// call in tail position seems to come from somewhere else: then the process's MPI is taken.
 void* next_mpi_function(const char* name, const void* caller);
 
 }  // namespace cairn

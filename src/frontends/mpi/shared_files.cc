@@ -2,7 +2,6 @@
 #include "frontends/mpi/shared_files.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,32 +107,32 @@ bool are_of_this_world(const MpiLibrary& mpi, const Group& ranks) {
   return are;
 }
 
-bool are_on_this_node(const MpiLibrary& mpi, MpiHandle file) {
+// Without a world there is none to ask for its size: a program may have sessions only.
+bool has_world_on_this_node(const MpiLibrary& mpi) {
+  int is_there = 0;
   int all = 0;
-  Group ranks(mpi);
-  return mpi.comm_size(mpi.world, &all) == 0 && ranks_here(all) == all &&
-         ranks.take(mpi.file_get_group, file) && are_of_this_world(mpi, ranks);
+  return mpi.initialized(&is_there) == 0 && is_there != 0 && mpi.comm_size(mpi.world, &all) == 0 &&
+         ranks_here(all) == all;
 }
 
-// Files are judged by their directory and name: the file itself may be gone for one rank when
-// another has it open.
+bool are_on_this_node(const MpiLibrary& mpi, MpiHandle ranks) {
+  int are_two_groups = 0;
+  Group group(mpi);
+  return has_world_on_this_node(mpi) && mpi.comm_test_inter(ranks, &are_two_groups) == 0 &&
+         are_two_groups == 0 && group.take(mpi.comm_group, ranks) && are_of_this_world(mpi, group);
+}
+
+// Judged when the file is open, as the open itself has judged it: by where its name leads. ROMIO
+// takes names with the kind of file system before them ("ufs:/scratch/out").
 bool is_managed(const char* name) {
   char path[PATH_MAX];
-  const char* const slash = strrchr(name, '/');
-  const auto length =
-      slash == nullptr ? std::size_t{0} : static_cast<std::size_t>(slash - name) + 1;
-  char directory[PATH_MAX] = ".";
-  if (length >= sizeof directory) return false;
-  if (length > 0) {
-    memcpy(directory, name, length);
-    directory[length] = '\0';
+  if (name == nullptr || !Session::instance().is_attached()) return false;
+  if (realpath(name, path) == nullptr) {
+    const char* const mark = strchr(name, ':');
+    if (mark == nullptr || realpath(mark + 1, path) == nullptr) return false;
   }
-  if (realpath(directory, path) == nullptr) return false;
-  const std::size_t end = strlen(path);
-  const int added = snprintf(path + end, sizeof path - end, "/%s", name + length);
   PathFilter::resolve();
-  return added > 0 && static_cast<std::size_t>(added) < sizeof path - end &&
-         PathFilter::manages_path(path);
+  return PathFilter::manages_path(path);
 }
 
 bool is_wanted() {
@@ -142,75 +141,76 @@ bool is_wanted() {
   return wish == nullptr || strcmp(wish, "off") != 0;
 }
 
-bool has(const MpiLibrary& mpi, MpiHandle hints, const char* key) {
-  char value[8] = "";
-  int is_set = 0;
-  return mpi.info_get(hints, key, sizeof value - 1, value, &is_set) == 0 && is_set != 0;
+// A communicator of the same ranks, for us alone. Unlike a copy it leaves the program's attributes
+// alone. 0 for one rank, which has nobody to talk to.
+bool make_ranks(const MpiLibrary& mpi, MpiHandle ranks, MpiHandle* made) {
+  Group group(mpi);
+  if (!group.take(mpi.comm_group, ranks)) return false;
+  return group.size() == 1 || mpi.comm_create(ranks, group.handle(), made) == 0;
+}
+
+// What a rank says of a file that it has opened; the least of them holds for all.
+enum Verdict : long { kNotOurs, kOursWithWishes, kOurs };
+
+Verdict verdict(const MpiLibrary& mpi, const SharedFiles::Opened& opened, SharedFile* entry) {
+  if (opened.file == 0 || entry == nullptr || !is_managed(opened.name)) return kNotOurs;
+  CAIRN_CHECK(entry->ranks == 0 && entry->file.load() == kTaken);
+  entry->hints = {};
+  entry->hints.note(mpi, opened.hints);
+  entry->hints.look(mpi, opened.file);
+  return entry->hints.has_wishes() ? kOursWithWishes : kOurs;
+}
+
+long least_of(const MpiLibrary& mpi, MpiHandle ranks, long mine) {
+  if (ranks == 0) return mine;
+  long least = -1;
+  const int result = mpi.allreduce(&mine, &least, 1, mpi.long_type, mpi.minimum, ranks);
+  return result == 0 ? least : -1;
 }
 
 }  // namespace
 
-bool SharedFiles::are_wanted(const MpiLibrary& mpi, MpiHandle hints, const char* name) {
-  return is_wanted() && name != nullptr && is_managed(name) && !has_collective_hints(mpi, hints);
+bool SharedFiles::are_possible(const MpiLibrary& mpi, MpiHandle ranks) {
+  return is_wanted() && mpi.value_of(ranks) != mpi.no_ranks && are_on_this_node(mpi, ranks);
 }
 
-void SharedFiles::opened(const MpiLibrary& mpi, MpiHandle file) {
-  if (!are_on_this_node(mpi, file)) return;
+void SharedFiles::opened(const MpiLibrary& mpi, const Opened& opened) {
+  MpiHandle ranks = 0;
+  if (!make_ranks(mpi, opened.ranks, &ranks)) return;
+  // One that was closed by a way that nobody has seen.
+  (void)forget(opened.file);
   SharedFile* const entry = take_entry();
-  if (entry == nullptr) return;
-  CAIRN_CHECK(entry->file.load() == kTaken);
-  entry->ranks = 0;
+  const long least = least_of(mpi, ranks, verdict(mpi, opened, entry));
+  if (least < kOursWithWishes) {
+    if (entry != nullptr) entry->file.store(0);
+    if (ranks != 0) (void)mpi.comm_free(&ranks);
+    return;
+  }
+  CAIRN_CHECK(entry != nullptr && entry->file.load() == kTaken);
+  entry->ranks = ranks;
   // Without a view each access of a rank is one piece.
-  entry->is_direct.store(true);
-  entry->file.store(file);
+  entry->is_direct.store(least == kOurs);
+  entry->is_written.store(false);
+  entry->file.store(opened.file);
 }
 
 SharedFile* SharedFiles::find(MpiHandle file) {
+  if (file == 0 || file == kTaken) return nullptr;
   return search([&](const SharedFile& entry) { return entry.file.load() == file; });
 }
 
 MpiHandle SharedFiles::forget(MpiHandle file) {
   SharedFile* const entry = find(file);
   if (entry == nullptr) return 0;
-  CAIRN_CHECK(file != kTaken && file != 0);
   const MpiHandle ranks = entry->ranks;
+  entry->ranks = 0;
   entry->file.store(0);
   return ranks;
 }
 
 long least_of_ranks(const MpiLibrary& mpi, SharedFile* file, long mine) {
-  // Creations of communicators at the same time are told apart by it.
-  constexpr int kTag = 17249;
-  Group ranks(mpi);
-  if (!ranks.take(mpi.file_get_group, file->file.load())) return -1;
-  if (ranks.size() == 1) return mine;
-  if (file->ranks == 0 &&
-      mpi.comm_create_group(mpi.world, ranks.handle(), kTag, &file->ranks) != 0) {
-    return -1;
-  }
-  long least = -1;
-  const int result = mpi.allreduce(&mine, &least, 1, mpi.long_type, mpi.minimum, file->ranks);
-  return result == 0 ? least : -1;
-}
-
-bool has_collective_hints(const MpiLibrary& mpi, MpiHandle hints) {
-  if (mpi.is_no_info(hints)) return false;
-  for (const char* key : {"collective_buffering", "cb_nodes", "romio_cb_write", "romio_cb_read"}) {
-    if (has(mpi, hints, key)) return true;
-  }
-  return false;
-}
-
-MpiHandle hints_of_view(const MpiLibrary& mpi, MpiHandle hints, bool is_direct) {
-  MpiHandle ours = 0;
-  const bool is_made =
-      (mpi.is_no_info(hints) ? mpi.info_create(&ours) : mpi.info_dup(hints, &ours)) == 0;
-  if (!is_made) return hints;
-  for (const char* key : {"romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read"}) {
-    if (!mpi.is_no_info(hints) && has(mpi, hints, key)) continue;
-    (void)mpi.info_set(ours, key, is_direct ? "disable" : "automatic");
-  }
-  return ours;
+  file->is_written.store(false);
+  return least_of(mpi, file->ranks, mine);
 }
 
 }  // namespace cairn

@@ -7,48 +7,55 @@
 // space, gathering costs more than it saves: each rank accesses its pieces itself, if they are not
 // tiny.
 //
-// All ranks of a file must come to the same result, or some would wait for the others for ever. It
-// rests on what is the same for all: the variables of the launcher and of the run, the file's name,
-// the hints that MPI wants to be the same, and a minimum that the ranks agree on. What may be
-// different for each rank counts for nothing: whether it is attached, what exists by now.
+// All ranks of a file must come to the same result, or some would wait for the others for ever.
+// Whether they talk about a file at all rests on what is the same for all: the variables of the
+// launcher and of the run, and the communicator that they open it with. The rest may be different
+// for each rank (what a name leads to, how long its pieces are, a call that fails), and is decided
+// by a minimum that the ranks agree on.
 //
 // Thread safety: any thread.
 #pragma once
 
 #include <atomic>
 
+#include "frontends/mpi/file_hints.h"
 #include "frontends/mpi/mpi_library.h"
 
 namespace cairn {
 
 struct SharedFile {
   std::atomic<MpiHandle> file{0};
-  MpiHandle ranks = 0;  // a communicator of our own, made when the first view is set
+  MpiHandle ranks = 0;  // a communicator of our own; 0 for a file of one rank
   // Each rank accesses its pieces itself.
   std::atomic<bool> is_direct{false};
+  // The ranks have written collectively since they last waited for each other.
+  std::atomic<bool> is_written{false};
+  FileHints hints;
 };
 
 class SharedFiles {
  public:
-  // Whether a file that is opened by this name with the program's hints is to become ours.
-  static bool are_wanted(const MpiLibrary& mpi, MpiHandle hints, const char* name);
-  // A file that was to become ours is open: it does, if all its ranks are on this node. Talks to
-  // nobody: a rank of which the open has failed is not here.
-  static void opened(const MpiLibrary& mpi, MpiHandle file);
+  // Whether ranks that open a file with this communicator agree on whether it is ours. The same for
+  // all of them.
+  static bool are_possible(const MpiLibrary& mpi, MpiHandle ranks);
+  // What a rank has done to open a file; `file` is 0 where that has failed.
+  struct Opened {
+    MpiHandle ranks;
+    const char* name;
+    MpiHandle hints;
+    MpiHandle file;
+  };
+  // The file becomes ours if it is managed for all of its ranks. Called by all of them, where it is
+  // possible.
+  static void opened(const MpiLibrary& mpi, const Opened& opened);
+  // Null for a file that is not ours, and for MPI_FILE_NULL.
   static SharedFile* find(MpiHandle file);
   // Before the file is closed. Returns its communicator, for the caller to free when it is, or 0.
   static MpiHandle forget(MpiHandle file);
 };
 
-// The least of the numbers of all ranks; called by all. A number below 0 when MPI fails.
+// The least of the numbers of all ranks; called by all, and by none before the others are there. A
+// number below 0 when MPI fails.
 long least_of_ranks(const MpiLibrary& mpi, SharedFile* file, long mine);
-
-// Whether the program says itself how its ranks are to work together. MPI wants these hints to be
-// the same for all ranks.
-bool has_collective_hints(const MpiLibrary& mpi, MpiHandle hints);
-
-// The program's hints for a view, and ours: a copy, for the caller to free. Those that the program
-// has set stay.
-MpiHandle hints_of_view(const MpiLibrary& mpi, MpiHandle hints, bool is_direct);
 
 }  // namespace cairn
