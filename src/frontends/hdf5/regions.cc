@@ -23,8 +23,8 @@ struct Found {
 }  // namespace
 
 const RegionCalls* region_calls() {
-  static const Found found;
-  return found.has_all ? &found.calls : nullptr;
+  static const Found kFound;
+  return kFound.has_all ? &kFound.calls : nullptr;
 }
 
 }  // namespace cairn::hdf5

@@ -141,10 +141,10 @@ bool fill(MpiLibrary* mpi, void* library) {
 
 // Not ours: the program's own libraries may lead a search back to the hooks.
 bool is_foreign(const void* function) {
-  static const char ours = 0;
+  static const char kOurs = 0;
   Dl_info here{};
   Dl_info there{};
-  return function != nullptr && ::dladdr(&ours, &here) != 0 && ::dladdr(function, &there) != 0 &&
+  return function != nullptr && ::dladdr(&kOurs, &here) != 0 && ::dladdr(function, &there) != 0 &&
          here.dli_fbase != there.dli_fbase;
 }
 

@@ -135,7 +135,7 @@ bool is_managed(const char* name) {
   return PathFilter::manages_path(path);
 }
 
-bool is_wanted() {
+bool is_allowed() {
   if (!Session::instance().is_configured()) return false;
   const char* const wish = find_variable(environ, "CAIRN_MPI");
   return wish == nullptr || strcmp(wish, "off") != 0;
@@ -171,7 +171,7 @@ long least_of(const MpiLibrary& mpi, MpiHandle ranks, long mine) {
 }  // namespace
 
 bool SharedFiles::are_possible(const MpiLibrary& mpi, MpiHandle ranks) {
-  return is_wanted() && mpi.value_of(ranks) != mpi.no_ranks && are_on_this_node(mpi, ranks);
+  return is_allowed() && mpi.value_of(ranks) != mpi.no_ranks && are_on_this_node(mpi, ranks);
 }
 
 void SharedFiles::opened(const MpiLibrary& mpi, const Opened& opened) {

@@ -41,12 +41,12 @@ bool is_live_description(std::uint32_t index, std::uint32_t generation) {
          record.object.load() != 0;
 }
 
-ObjectIndex object_of(const OpenDescription& description) {
+ObjectIndex described_object(const OpenDescription& description) {
   return static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
 }
 
-ObjectKey key_of(const OpenDescription& description) {
-  return Session::instance().memory().objects().at(object_of(description)).key();
+ObjectKey described_key(const OpenDescription& description) {
+  return Session::instance().memory().objects().at(described_object(description)).key();
 }
 
 bool is_of_file(int fd, const ObjectKey& key) {
@@ -59,7 +59,7 @@ bool is_usable(int given, const OpenDescription& description) {
   const int flags = given >= 0 ? sys::fcntl(given, F_GETFL) : -1;
   if (flags < 0 || (flags & O_PATH) != 0) return false;
   const auto opened = static_cast<int>(description.flags.load(std::memory_order_relaxed));
-  return ((flags ^ opened) & O_ACCMODE) == 0 && is_of_file(given, key_of(description));
+  return ((flags ^ opened) & O_ACCMODE) == 0 && is_of_file(given, described_key(description));
 }
 
 // The private descriptor that came along, or, when the program before closed it, a new one of the
@@ -73,7 +73,7 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
   const int opened = sys::openat(AT_FDCWD, path, access | O_CLOEXEC);
   if (opened < 0) return -1;
   const int made = PrivateDescriptors::make(opened, false);
-  if (!PosixLocks::keeps_open(object_of(description), opened)) sys::close(opened);
+  if (!PosixLocks::keeps_open(described_object(description), opened)) sys::close(opened);
   return made;
 }
 
@@ -85,8 +85,8 @@ void note_cut_write(Owner from, const OpenDescription& description) {
   const bool may_write =
       (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
   if (may_write && before.pid.load(std::memory_order_relaxed) == sys::getpid() &&
-      before.may_be_writing(object_of(description)))
-    memory.objects().note_cut_write(object_of(description));
+      before.may_be_writing(described_object(description)))
+    memory.objects().note_cut_write(described_object(description));
 }
 
 // A hold for this process: the one that was made for it, else a new one while somebody keeps the
@@ -200,7 +200,7 @@ bool is_there(const ExecTableEntry& entry) {
   if (DescriptorTable::find(entry.fd) != nullptr) return false;
   if (!is_live_description(entry.description, entry.generation)) return false;
   const auto index = static_cast<DescriptionIndex>(entry.description);
-  if (!is_of_file(entry.fd, key_of(descriptions().at(index)))) return false;
+  if (!is_of_file(entry.fd, described_key(descriptions().at(index)))) return false;
   // The program before had lent it to the kernel.
   const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
   return !was_lent || place_placeholder(entry.fd, false);
@@ -213,7 +213,7 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
   while (reader.next(&entry)) {
     const auto index = static_cast<DescriptionIndex>(entry.description);
     if (entry.is_locked && is_live_description(entry.description, entry.generation))
-      PosixLocks::note(object_of(descriptions().at(index)));
+      PosixLocks::note(described_object(descriptions().at(index)));
     const RealDescriptors real{entry.private_fd, entry.twin_fd};
     if (!is_there(entry) ||
         !take_over(entry.fd, {index, entry.generation, real, entry.hold, from}, taken))
@@ -254,7 +254,7 @@ DescriptionIndex description_of_parent(const ObjectKey& key, int private_fd) {
     if (hold.kind != HoldKind::kDescription || !memory.owners().is_alive(hold.owner)) continue;
     const auto candidate = static_cast<DescriptionIndex>(hold.index);
     const OpenDescription& record = descriptions().at(candidate);
-    if (record.object.load() == 0 || !(key_of(record) == key)) continue;
+    if (record.object.load() == 0 || !(described_key(record) == key)) continue;
     if (flags >= 0 && ((record.flags.load() ^ static_cast<unsigned>(flags)) & O_ACCMODE) != 0)
       continue;
     if (memory.slot(hold.owner.slot()).pid.load() == parent) return candidate;

@@ -138,8 +138,8 @@ struct ConnectorDirectory {
 };
 
 const char* connector_directory() {
-  static const ConnectorDirectory directory;
-  return directory.path;
+  static const ConnectorDirectory kDirectory;
+  return kDirectory.path;
 }
 
 bool is_wanted() {
