@@ -72,7 +72,7 @@ class ReadNews final : public Memory {
   bool has_counted_ = false;
   bool is_described_ = false;
   bool is_outdated_ = false;  // the description: another dataset may have the name by now
-  bool has_place_ = false;    // among those of which none is served
+  bool has_place_ = false;    // among the unserved datasets that the node hears of
   std::int64_t told_at_ms_ = 0;
   std::uint64_t reads_ = 0;
   std::uint64_t read_bytes_ = 0;

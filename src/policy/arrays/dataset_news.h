@@ -28,7 +28,7 @@ enum class LeftReason : std::uint8_t {
   kNone,
   kWritable,    // the process has the file open for writing
   kElsewhere,   // the dataset is in another file than the one that was opened
-  kOtherFile,   // what is open is another version of the file, or no plain file
+  kOtherFile,   // the open file is another version of it, or no plain file
   kNotPacked,   // chunks without filters
   kLayout,      // Layout::kOther
   kNoFill,      // cells without content leave the program's memory as it is

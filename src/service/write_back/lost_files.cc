@@ -40,9 +40,11 @@ void LostFiles::note(ClosedFile file) {
   }
   if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
   Object& object = memory_.objects().at(file.object);
-  if (object.is_of(file.key)) object.note_trouble(kBytesLost, true);
-  // The record may have become another file's meanwhile.
-  if (!object.is_of(file.key)) object.note_trouble(kBytesLost, false);
+  if (object.is_of(file.key)) {
+    object.note_trouble(kBytesLost, true);
+    // The record may have become another file's meanwhile.
+    if (!object.is_of(file.key)) object.note_trouble(kBytesLost, false);
+  }
   if (file.place != nullptr) {
     if (object.is_of(file.key)) object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
