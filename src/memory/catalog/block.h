@@ -36,6 +36,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/fence.h"
 #include "base/ids.h"
 #include "base/signal_gate.h"
 #include "memory/arena/owned_lock.h"
@@ -222,11 +223,7 @@ class BlockDescriptor {
   }
   // Nobody may see a write of the owner before its lock word (Boehm, section 4). Costs
   // nothing on x86.
-  static void order_after_lock() {
-#if !defined(__SANITIZE_THREAD__)  // which does not model fences
-    std::atomic_thread_fence(std::memory_order_release);
-#endif
-  }
+  static void order_after_lock() { fence(std::memory_order_release); }
   // Somebody else has it. Requires: the signal gate is entered. Returns what lock() does.
   bool wait_for_lock(Owner self, const OwnerTable& owners);
   void wake_waiters();

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/fence.h"
 #include "base/object_key.h"
 #include "memory/catalog/hash_lines.h"
 
@@ -49,11 +50,7 @@ class UnmanagedOpens {
   static constexpr std::uint32_t kBits = std::uint32_t{1} << kBitsLog2;
 
   // Between what a process has written here or in the table of objects and its look at the other.
-  static void order_with_the_other_look() {
-#if !defined(__SANITIZE_THREAD__)  // which does not model fences
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-  }
+  static void order_with_the_other_look() { fence(std::memory_order_seq_cst); }
   static std::uint64_t hash_of(const ObjectKey& key) {
     return mix_bits(key.id.inode * 0x9e3779b97f4a7c15ULL +
                     mix_bits(raw(key.store) ^ static_cast<std::uint64_t>(key.id.birth_ns)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/fence.h"
 
 namespace cairn {
 
@@ -20,7 +21,7 @@ void ArrayBoard::publish(const ArrayName& name, const GridNumbers& grid) {
   // A service that died here has left it odd.
   const std::uint32_t odd = entry.sequence.load(std::memory_order_relaxed) | 1;
   entry.sequence.store(odd, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
+  fence(std::memory_order_release);
   entry.file.store(raw(name.file), std::memory_order_relaxed);
   for (unsigned at = 0; at < name.words.size(); ++at)
     entry.words[at].store(name.words[at], std::memory_order_relaxed);
@@ -43,7 +44,7 @@ bool ArrayBoard::find(const ArrayName& name, GridNumbers* grid) const {
       for (unsigned at = 0; at < grid->dimensions; ++at)
         grid->rows[row][at] = entry.rows[row][at].load(std::memory_order_relaxed);
     }
-    std::atomic_thread_fence(std::memory_order_acquire);
+    fence(std::memory_order_acquire);
     return entry.is_of(name) && entry.sequence.load(std::memory_order_relaxed) == sequence;
   }
   return false;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/fence.h"
 #include "base/user_copy.h"
 
 namespace cairn {
@@ -36,9 +37,6 @@ inline std::size_t copy_to_shared(std::byte* to, const void* from, std::size_t l
   }
   return 0;
 }
-// ThreadSanitizer does not model fences; the relaxed words above and the locked word order the copy
-// well enough for it.
-inline void end_shared_copy() {}
 inline std::size_t zero_shared(std::byte* to, std::size_t length) {
   for (std::size_t at = 0; at < length; ++at) {
     std::atomic_ref<std::byte>(to[at]).store(std::byte{0}, std::memory_order_relaxed);
@@ -59,8 +57,9 @@ inline std::size_t copy_to_shared(std::byte* to, const void* from, std::size_t l
                                    : user_copy(to, from, length);
 }
 inline std::size_t zero_shared(std::byte* to, std::size_t length) { return user_zero(to, length); }
-// The copy is complete before the sequence is read again.
-inline void end_shared_copy() { std::atomic_thread_fence(std::memory_order_acquire); }
 #endif
+
+// The copy is complete before the sequence is read again.
+inline void end_shared_copy() { fence(std::memory_order_acquire); }
 
 }  // namespace cairn
