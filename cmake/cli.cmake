@@ -47,6 +47,6 @@ set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
 cairn_library(cairn_cli_testing "" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
 
 # `cairn heatmap --png` and `cairn arrays --png` start them.
-foreach(picture heatmap arrays)
-  configure_file(${CMAKE_SOURCE_DIR}/share/cairn/${picture}.py ${CMAKE_BINARY_DIR}/share/cairn/${picture}.py COPYONLY)
+foreach(script heatmap arrays picture)
+  configure_file(${CMAKE_SOURCE_DIR}/share/cairn/${script}.py ${CMAKE_BINARY_DIR}/share/cairn/${script}.py COPYONLY)
 endforeach()

@@ -10,21 +10,20 @@ right, the others, the last of them fastest, from top to bottom.
 """
 
 import json
-import os
 import sys
+
+sys.dont_write_bytecode = True  # the folder may be anybody's
+
+import picture  # noqa: E402
 
 CHUNKS_MAX = 1 << 16
 COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink")
 LINES_MAX = 128  # more chunks in a dimension are drawn without lines between them
 
 
-class BadInput(Exception):
-    """What came in is no dataset; the text says what is wrong."""
-
-
 def whole_number(value, what):
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{what} is no number of chunks")
+        raise picture.BadInput(f"{what} is no number of chunks")
     return value
 
 
@@ -33,26 +32,26 @@ def read_dataset(data):
     try:
         dataset = json.loads(data.decode("utf-8", "replace"))
     except ValueError as error:
-        raise BadInput(f"not JSON: {error}") from None
+        raise picture.BadInput(f"not JSON: {error}") from None
     if not isinstance(dataset, dict):
-        raise BadInput("not an object")
+        raise picture.BadInput("not an object")
     grid = dataset.get("grid")
     if not isinstance(grid, list) or not grid:
-        raise BadInput("'grid' is no list of numbers")
+        raise picture.BadInput("'grid' is no list of numbers")
     rows, columns = 1, whole_number(grid[-1], "'grid'")
     for count in grid[:-1]:
         rows *= whole_number(count, "'grid'")
     if columns == 0 or rows == 0:
-        raise BadInput("'grid' has no chunks")
+        raise picture.BadInput("'grid' has no chunks")
     if not isinstance(dataset.get("cached"), list):
-        raise BadInput("'cached' is no list")
+        raise picture.BadInput("'cached' is no list")
     cells = []
     for item in dataset["cached"]:
         if not isinstance(item, list) or len(item) != 2:
-            raise BadInput("'cached' has something that is no pair")
+            raise picture.BadInput("'cached' has something that is no pair")
         number = whole_number(item[0], "'cached'")
         if number >= rows * columns:
-            raise BadInput(f"chunk {number} is beyond the grid")
+            raise picture.BadInput(f"chunk {number} is beyond the grid")
         cells.append((number // columns, number % columns, str(item[1])))
     return dataset, min(rows, -(-CHUNKS_MAX // columns)), columns, cells
 
@@ -89,24 +88,5 @@ def draw(dataset, rows, columns, cells, output):
     pyplot.close(figure)
 
 
-def main(arguments):
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    try:
-        draw(*read_dataset(sys.stdin.buffer.read()), arguments[0])
-    except BadInput as error:
-        print(f"arrays: {error}", file=sys.stderr)
-        return 1
-    except ImportError as error:
-        print(f"arrays: {error.name or 'matplotlib'} is missing: install python3-matplotlib "
-              "(apt-get install python3-matplotlib, or pip install matplotlib)", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"arrays: {arguments[0]}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(picture.main("arrays", __doc__, lambda data, output: draw(*read_dataset(data), output)))

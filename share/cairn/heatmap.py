@@ -10,22 +10,21 @@ was accessed (offset, bytes, score_log2), each on a line, as src/policy/heat/hea
 
 import json
 import math
-import os
 import sys
+
+sys.dont_write_bytecode = True  # the folder may be anybody's
+
+import picture  # noqa: E402
 
 # Scores below this part of the highest look the same: 2 to the power of -12.
 STEPS_SHOWN = 12
 COLUMNS_MAX = 4096
 
 
-class BadInput(Exception):
-    """The lines are no heat map; the text says what is wrong."""
-
-
 def number_of(item, key, line):
     value = item.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(f"line {line}: '{key}' is not a number")
+        raise picture.BadInput(f"line {line}: '{key}' is not a number")
     return value
 
 
@@ -38,21 +37,21 @@ def read_map(data):
         try:
             item = json.loads(text)
         except ValueError as error:
-            raise BadInput(f"line {line}: not JSON: {error}") from None
+            raise picture.BadInput(f"line {line}: not JSON: {error}") from None
         if not isinstance(item, dict):
-            raise BadInput(f"line {line}: not an object")
+            raise picture.BadInput(f"line {line}: not an object")
         if header is None:
             for key in ("file_bytes", "segment_bytes", "epochs"):
                 if number_of(item, key, line) < 0:
-                    raise BadInput(f"line {line}: '{key}' is negative")
+                    raise picture.BadInput(f"line {line}: '{key}' is negative")
             header = item
             continue
         offset, size = number_of(item, "offset", line), number_of(item, "bytes", line)
         if offset < 0 or size <= 0:
-            raise BadInput(f"line {line}: not a range of a file")
+            raise picture.BadInput(f"line {line}: not a range of a file")
         segments.append((offset, size, number_of(item, "score_log2", line)))
     if header is None:
-        raise BadInput("no heat map came in")
+        raise picture.BadInput("no heat map came in")
     return header, segments
 
 
@@ -112,25 +111,5 @@ def draw(header, segments, output):
     pyplot.close(figure)
 
 
-def main(arguments):
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    try:
-        header, segments = read_map(sys.stdin.buffer.read())
-        draw(header, segments, arguments[0])
-    except BadInput as error:
-        print(f"heatmap: {error}", file=sys.stderr)
-        return 1
-    except ImportError as error:
-        print(f"heatmap: {error.name or 'matplotlib'} is missing: install python3-matplotlib "
-              "(apt-get install python3-matplotlib, or pip install matplotlib)", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"heatmap: {arguments[0]}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(picture.main("heatmap", __doc__, lambda data, output: draw(*read_map(data), output)))
