@@ -37,7 +37,7 @@ cairn_module(policy/arrays      NO_EXCEPTIONS)
 cairn_module(policy/orders)
 cairn_module(policy/heat)
 # policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
-cairn_module(policy/rules LIBRARIES fmt::fmt-header-only cairn_yaml)
+cairn_module(policy/rules DEPS policy/arrays LIBRARIES fmt::fmt-header-only cairn_yaml)
 
 cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/arena memory/tiers)
 cairn_module(frontends/client   NO_EXCEPTIONS DEPS memory/tiers memory/buffer frontends/protocol)

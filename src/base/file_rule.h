@@ -43,6 +43,9 @@ struct FileRule {
   std::optional<PrefetchHint> prefetch;
   std::optional<Reservation> reserve;  // of a tier, for all files of the rule together; 0: nothing
   std::optional<unsigned> keep;        // lifetime: generations of `{n}` in the pattern that stay
+  // In what chunks a dataset of theirs is going to be read: "/DATASET chunk=[N,...] ghost=[N,...]".
+  // Several rules that match may speak of different datasets.
+  std::optional<std::string> array;
 
   std::string name;    // of the rule, for `cairn explain`; empty: none was given
   std::string source;  // "FILE:LINE", or the command that set it

@@ -260,6 +260,27 @@ def a_hint_for_a_running_node(scene):
     assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
 
 
+def a_rule_of_a_schema_gives_the_grid(scene):
+    schema = scene.work / "schema.yaml"
+    schema.write_text(f"rules:\n  - {{path: 'data/*.h5', array: '/{ROWS}'}}\n")
+    _, arrays = report_of(scene, "two_boxes", "--schema", schema)
+    rows, = arrays["datasets"]
+    assert rows["served_reads"] == 1 and not arrays["hints"], arrays
+    schema.write_text("rules:\n  - {path: none.h5, array: '/x chunk=[8]'}\n")
+    _, arrays = report_of(scene, "two_boxes", "--schema", schema)
+    assert len(arrays["hints"]) == 1 and "none.h5:/x" in arrays["hints"][0], arrays
+
+
+def a_node_has_hints_of_its_schema_also_after_its_death(scene):
+    schema = scene.work / "schema.yaml"
+    schema.write_text(f"rules:\n  - {{path: '{scene.path()}', array: '/{ROWS}'}}\n")
+    scene.cairn("down", "--node", "n")
+    scene.up("--schema", schema)
+    os.kill(scene.status()["service_pid"], signal.SIGKILL)
+    served, _, _ = served_of_rows(scene)
+    assert scene.status()["restarts"] == 1 and served == 1, served
+
+
 def hints_and_orders_are_declared_together_or_not_at_all(scene):
     hint = f"a.h5:/{ROWS}"
     orders = scene.work / "orders"
@@ -346,6 +367,7 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
           the_chunks_of_one_answer_are_bounded, a_name_that_is_no_text_is_found, what_cannot_be_shown_is_named,
           chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
           a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
+          a_rule_of_a_schema_gives_the_grid, a_node_has_hints_of_its_schema_also_after_its_death,
           hints_and_orders_are_declared_together_or_not_at_all, hints_below_links_match,
           hints_that_are_too_many_are_in_the_report, a_hint_outlives_the_service,
           hints_that_fit_nothing_are_named_and_the_run_goes_on,

@@ -81,8 +81,8 @@ class Node:
         if slower:  # a second file tier
             (self.work / "slower").mkdir()
             options = ("--tier", f"{self.work / 'slower'}:{slower}", *options)
-        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:{tier}" if tier else "none",
-                   "--buffer", self.directory, *options)
+        self.storage = ("--ram", ram, "--tier", f"{self.tier}:{tier}" if tier else "none")
+        self.up(*options)
 
     def __enter__(self):
         return self
@@ -98,6 +98,9 @@ class Node:
         if check and done.returncode != status:
             raise AssertionError(f"cairn {' '.join(map(str, words))}: {done.returncode}, not {status}: {done.stderr}")
         return done.stdout + done.stderr
+
+    def up(self, *options):
+        self.cairn("up", "--name", "n", *self.storage, "--buffer", self.directory, *options)
 
     def puppet(self, *options):
         words = [under_cairn.CAIRN, "run", "--no-report", "--node", "n", *options, "--", *puppet_words()]

@@ -12,6 +12,7 @@
 
 #include "base/nearest_name.h"
 #include "base/size_text.h"
+#include "policy/arrays/rule_hint.h"
 #include "policy/rules/rule_match.h"
 #include "policy/rules/rule_property.h"
 
@@ -22,6 +23,12 @@ namespace {
 std::string named(const PlacedRule& placed) {
   if (placed.rule.name.empty()) return fmt::format("the rule of line {}", placed.line);
   return fmt::format("rule \"{}\" (line {})", placed.rule.name, placed.line);
+}
+
+// The dataset that an array property speaks of. Requires: the rule has one.
+std::string dataset_of(const FileRule& rule) {
+  const auto hint = arrays::hint_of(rule);
+  return hint ? hint->dataset : std::string();
 }
 
 class ConflictFinder {
@@ -35,6 +42,7 @@ class ConflictFinder {
       check_trigger(placed);
       check_keep(placed);
       check_part(placed);
+      check_array(placed);
     }
     check_names();
     check_pairs();
@@ -73,9 +81,9 @@ class ConflictFinder {
               "mode: never-buffer is the mode bypass already; keep one of the two");
     }
     const bool bypass = never || placed.rule.mode == BufferingMode::kBypass;
-    static constexpr std::array<const char*, 9> kOfBuckets = {"tier",       "pin",    "trigger",
-                                                              "durability", "policy", "priority",
-                                                              "prefetch",   "keep",   "reserve"};
+    static constexpr std::array<const char*, 10> kOfBuckets = {
+        "tier",     "pin",      "trigger", "durability", "policy",
+        "priority", "prefetch", "keep",    "reserve",    "array"};
     static_assert(kOfBuckets.size() + 1 == kRuleProperties, "all properties but the mode");
     bool sets_anything = never || placed.has("mode");
     for (const char* field : kOfBuckets) {
@@ -115,13 +123,27 @@ class ConflictFinder {
     if (!placed.rule.speaks_of_part()) return;
     const bool is_bypass = placed.rule.mode == BufferingMode::kBypass;
     for (const char* field :
-         {"mode", "trigger", "durability", "policy", "prefetch", "keep", "reserve"}) {
+         {"mode", "trigger", "durability", "policy", "prefetch", "keep", "reserve", "array"}) {
       if (!placed.has(field) || (is_bypass && std::string_view(field) == "mode")) continue;
       problem(placed.line_of(field),
               fmt::format("{}: holds for a whole file, but the rule speaks of a part of it; give "
                           "it a rule without offset",
                           field));
     }
+  }
+
+  // A hint is known by its path alone.
+  void check_array(const PlacedRule& placed) {
+    if (!placed.has("array")) return;
+    for (const char* field : {"size", "access"}) {
+      if (!placed.has(field)) continue;
+      problem(placed.line_of("array"),
+              fmt::format("array: holds for all files of the path, but the rule has {}; give it a "
+                          "rule without",
+                          field));
+    }
+    if (count_generation_marks(placed.rule.pattern) != 0)
+      problem(placed.line_of("array"), "array: the path has {n}; write * in its place");
   }
 
   void check_names() {
@@ -152,6 +174,8 @@ class ConflictFinder {
       const auto first = property_text(earlier.rule, property);
       const auto second = property_text(later.rule, property);
       if (!first || !second || *first == *second) continue;
+      if (property == RuleProperty::kArray && dataset_of(earlier.rule) != dataset_of(later.rule))
+        continue;
       const bool by_never = property == RuleProperty::kMode && later.has("never-buffer");
       const std::string field = by_never ? "never-buffer" : name_of(property);
       problem(later.line_of(field),

@@ -11,14 +11,14 @@ namespace cairn {
 namespace {
 
 constexpr std::array<const char*, kRuleProperties> kPropertyNames = {
-    "mode",   "trigger",  "durability", "tier", "pin",
-    "policy", "priority", "prefetch",   "keep", "reserve"};
+    "mode",     "trigger",  "durability", "tier",    "pin",  "policy",
+    "priority", "prefetch", "keep",       "reserve", "array"};
 constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "read-write"};
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};
 
 // A name that is missing at a table's end would be null.
-static_assert(static_cast<unsigned>(RuleProperty::kReserve) + 1 == kPropertyNames.size());
+static_assert(static_cast<unsigned>(RuleProperty::kArray) + 1 == kPropertyNames.size());
 static_assert(kPropertyNames.back() != nullptr);
 static_assert(static_cast<unsigned>(RuleAccess::kReadWrite) + 1 == kAccessNames.size());
 static_assert(static_cast<unsigned>(PrefetchHint::kNone) + 1 == kPrefetchNames.size());
@@ -126,6 +126,8 @@ std::optional<std::string> property_text(const FileRule& rule, RuleProperty prop
     case RuleProperty::kReserve:
       if (rule.reserve) return reservation_text(*rule.reserve);
       break;
+    case RuleProperty::kArray:
+      return rule.array;
   }
   return std::nullopt;
 }
@@ -155,6 +157,8 @@ void copy_property(const FileRule& from, RuleProperty property, FileRule* to) {
       return copy(from.keep, &to->keep);
     case RuleProperty::kReserve:
       return copy(from.reserve, &to->reserve);
+    case RuleProperty::kArray:
+      return copy(from.array, &to->array);
   }
 }
 

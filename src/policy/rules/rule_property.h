@@ -25,9 +25,10 @@ enum class RuleProperty : std::uint8_t {
   kPriority,
   kPrefetch,
   kKeep,
-  kReserve
+  kReserve,
+  kArray
 };
-inline constexpr unsigned kRuleProperties = 10;
+inline constexpr unsigned kRuleProperties = 11;
 
 // As in schemas: "tier", "pin", "mode".
 const char* name_of(RuleProperty property);

@@ -14,6 +14,7 @@
 #include "base/handling.h"
 #include "base/nearest_name.h"
 #include "base/size_text.h"
+#include "policy/arrays/rule_hint.h"
 #include "policy/rules/rule_match.h"
 #include "policy/rules/rule_property.h"
 
@@ -151,7 +152,8 @@ class Reader {
                  {"priority", &Reader::read_priority},
                  {"prefetch", &Reader::read_prefetch},
                  {"keep", &Reader::read_keep},
-                 {"reserve", &Reader::read_reserve}});
+                 {"reserve", &Reader::read_reserve},
+                 {"array", &Reader::read_array}});
     const bool has_path = std::any_of(entry.entries.begin(), entry.entries.end(),
                                       [](const SchemaEntry& part) { return part.name == "path"; });
     // A misspelt "path" was reported already; that it is missing as well would be noise.
@@ -381,6 +383,24 @@ class Reader {
       given(entry);
     } else {
       wrong_value(entry, "a size such as 2G, or a tier's name and a size such as nvme:10G");
+    }
+  }
+
+  // The path may stand below it, so the hint is checked for any.
+  void read_array(const SchemaEntry& entry) {
+    const std::string* text = value_of(entry);
+    if (text == nullptr) return;
+    FileRule any;
+    any.pattern = "*";
+    any.array = *text;
+    const auto hint = arrays::hint_of(any);
+    if (!hint) {
+      wrong_value(entry, "a hint: " + hint.status().message());
+    } else if (text->front() != '/') {
+      wrong_value(entry, "a dataset, from \"/\" on, and its chunks");
+    } else {
+      placed_.rule.array = *text;
+      given(entry);
     }
   }
 

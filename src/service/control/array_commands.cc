@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "policy/arrays/rule_hint.h"
 #include "service/control/request_fields.h"
 #include "service/process/log_file.h"
 
@@ -49,6 +50,18 @@ void add_hints(std::uint32_t run, const Json& request, ArrayHints* hints) {
     } else if (const Status status = hints->add(run, *hint); !status) {
       leave_out("array hint \"" + hint->text + "\" is left out: " + status.message());
     }
+  }
+}
+
+void add_hints_of_rules(std::uint32_t run, const std::vector<FileRule>& rules, ArrayHints* hints) {
+  for (const FileRule& rule : rules) {
+    if (!rule.array) continue;
+    const auto hint = arrays::hint_of(rule);
+    const Status status = hint ? hints->add_of_rule(run, *hint) : hint.status();
+    if (status) continue;
+    const std::string complaint = rule.source + ": array is left out: " + status.message();
+    log_warning(complaint);
+    hints->note_refused(run, complaint);
   }
 }
 

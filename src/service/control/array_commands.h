@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/file_rule.h"
 #include "service/control/array_report.h"
 #include "service/control/control_server.h"
 #include "service/control/kept_state.h"
@@ -16,6 +18,9 @@ namespace cairn::node {
 // Adds the hints of a run's request, "arrays": [TEXT, ...]. The node's log and the report of the
 // run say what is wrong with those that are left out.
 void add_hints(std::uint32_t run, const Json& request, ArrayHints* hints);
+
+// Adds those that rules of the run give; run 0: of the node's schema.
+void add_hints_of_rules(std::uint32_t run, const std::vector<FileRule>& rules, ArrayHints* hints);
 
 class ArrayCommands {
  public:

@@ -149,6 +149,7 @@ Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* rep
       rules.push_back(std::move(rule.value()));
     }
   }
+  if (with_.hints != nullptr) add_hints_of_rules(run, rules, with_.hints);
   std::vector<FileRule> scratch_rules;
   if (const auto list = request.find("scratch"); list != request.end() && list->is_array()) {
     for (const Json& directory : *list) {

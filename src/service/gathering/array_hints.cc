@@ -64,6 +64,11 @@ Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
   return add_locked(run, hint);
 }
 
+Status ArrayHints::add_of_rule(std::uint32_t run, const ArrayHint& hint) {
+  const std::lock_guard lock(mutex_);
+  return place_of(run, hint) == given_.end() ? add_locked(run, hint) : Status::ok();
+}
+
 Status ArrayHints::add_all(std::uint32_t run, const std::vector<ArrayHint>& hints) {
   const std::lock_guard lock(mutex_);
   const std::vector<Given> before = given_;

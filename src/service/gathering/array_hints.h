@@ -26,6 +26,8 @@ class ArrayHints {
   // Run 0: of all runs, until the node ends. A hint for the same place takes the older one's.
   // Errors: kInvalid where the hint has numbers that cannot be, or where there are too many.
   Status add(std::uint32_t run, const arrays::ArrayHint& hint);
+  // The same, but an older one for the same place stays: options count before rules.
+  Status add_of_rule(std::uint32_t run, const arrays::ArrayHint& hint);
   // All of them, or none where one cannot be added.
   Status add_all(std::uint32_t run, const std::vector<arrays::ArrayHint>& hints);
   // A hint of the run that was left out is to be in its complaints: the first kRefusedMax.

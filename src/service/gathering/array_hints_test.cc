@@ -52,6 +52,15 @@ TEST(ArrayHints, FilesAreNamedByPatterns) {
   EXPECT_FALSE(hints.grid_for(3, "/b.h5", dataset()));
 }
 
+TEST(ArrayHints, AnOptionCountsBeforeARule) {
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/x chunk=[16,8]")));
+  ASSERT_TRUE(hints.add_of_rule(3, hint("a.h5:/x chunk=[4,4]")));
+  ASSERT_TRUE(hints.add_of_rule(3, hint("*.h5:/x chunk=[2,2]")));
+  EXPECT_EQ(hints.grid_for(3, "/a.h5", dataset())->shape().chunk, (Coordinates{16, 8}));
+  EXPECT_EQ(hints.grid_for(3, "/b.h5", dataset())->shape().chunk, (Coordinates{2, 2}));
+}
+
 TEST(ArrayHints, ThoseOfARunGoBeforeThoseOfTheNodeAndLaterOnesBeforeEarlierOnes) {
   ArrayHints hints;
   ASSERT_TRUE(hints.add(0, hint("a.h5:/x chunk=[4,4]")));

@@ -233,6 +233,7 @@ class Service {
       rules.push_back(scratch_rule(directory));
     }
     rules.insert(rules.end(), config_.rules.begin(), config_.rules.end());
+    add_hints_of_rules(0, rules, &arrays_.hints);
     return rules_.load(rules);
   }
 

@@ -98,6 +98,7 @@ Json rule_to_json(const FileRule& rule) {
   if (rule.prefetch) object["prefetch"] = name_of(*rule.prefetch);
   if (rule.keep) object["keep"] = *rule.keep;
   if (rule.reserve) object["reserve"] = reservation_text(*rule.reserve);
+  if (rule.array) object["array"] = *rule.array;
   if (!rule.name.empty()) object["name"] = rule.name;
   if (!rule.source.empty()) object["source"] = rule.source;
   return object;
@@ -128,6 +129,7 @@ Result<FileRule> rule_from_json(const Json& object) {
   reader.text("prefetch", into(&rule.prefetch, prefetch_hint_named));
   reader.number("keep", UINT32_MAX, [&](auto value) { rule.keep = static_cast<unsigned>(value); });
   reader.text("reserve", into(&rule.reserve, parse_reservation));
+  reader.text("array", into(&rule.array, as_text));
   reader.text("name", into(&text, as_text));
   if (object.contains("name")) rule.name = text.value_or("");
   reader.text("source", into(&text, as_text));
