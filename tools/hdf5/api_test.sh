@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes a folder with h5_api_test, HDF5's own tests of what a VOL connector has to do, and the HDF5 that it is linked
+# to. The crate of headers.sh leaves tests out, so the source is that of Debian 13, which apt checks by its archive key;
+# apt works in a folder of its own, and the system's packages stay as they are. About two minutes on two cores.
+#
+# Usage: api_test.sh FOLDER      ninja and cmake have to be in the path
+set -euo pipefail
+maker=$(readlink -f "${BASH_SOURCE[0]}")
+mkdir -p "$(dirname "$1")"
+target=$(readlink -f "$(dirname "$1")")/$(basename "$1")
+readonly KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
+
+work=$(mktemp -d "$(dirname "$target")/hdf5-api.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+# With its apt: the user of its own that downloads could not write here.
+chmod 755 "$work"
+
+site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/*$')
+printf 'Types: deb-src\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n' "$site" "$KEYS" \
+  >"$work/trixie.sources"
+mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial"
+touch "$work/apt/status"
+apt_get() {
+  apt-get -qq -o Dir::Etc::sourcelist="$work/trixie.sources" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::State="$work/apt" -o Dir::State::lists="$work/apt/lists" -o Dir::State::status="$work/apt/status" \
+    -o Dir::Cache="$work/apt" -o APT::Sandbox::User=root "$@"
+}
+cd "$work"
+apt_get update
+apt_get source --download-only hdf5
+tar xzf hdf5_*.orig.tar.gz
+
+cmake -G Ninja -S hdf5-*/ -B made -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DHDF5_TEST_API=ON \
+  -DHDF5_TEST_SERIAL=OFF -DHDF5_TEST_TOOLS=OFF -DHDF5_TEST_EXAMPLES=OFF -DHDF5_TEST_SWMR=OFF -DHDF5_TEST_CPP=OFF \
+  -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF -DHDF5_BUILD_HL_LIB=OFF \
+  -DHDF5_BUILD_CPP_LIB=OFF -DHDF5_NO_PACKAGES=ON -DBUILD_STATIC_LIBS=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
+  -DHDF5_ENABLE_SZIP_SUPPORT=OFF >log 2>&1 || { tail -20 log >&2; exit 1; }
+cmake --build made --target h5_api_test >>log 2>&1 || { tail -20 log >&2; exit 1; }
+
+mkdir kept
+cp -L made/bin/h5_api_test made/bin/libhdf5*.so.* kept
+cp "$maker" kept/made_by
+rm -rf "$target"
+mv -T kept "$target"
