@@ -18,6 +18,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
 struct CairnFileVersion {
   uint64_t size;
   int64_t mtime_ns;
@@ -105,6 +107,4 @@ int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
