@@ -18,11 +18,14 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
 struct CairnFileVersion {
   uint64_t size;
   int64_t mtime_ns;
   int64_t ctime_ns;
   uint64_t cut_writes; /* another one after the death of a process that might be writing it */
+  uint64_t is_fresh;   /* 1: of so short a time ago that the next change may leave the same times */
 };
 
 struct CairnRegion {
@@ -50,8 +53,8 @@ int cairn_region_read(const struct CairnRegion* region, const struct CairnRegion
                       size_t count);
 
 /* Keeps the region, whose bytes have been read from that version of the file. The memory has the
- * same bytes afterwards. -EAGAIN: the file has changed so short a time ago that one could not tell.
- * -ENOSPC: no tier has room for it. -ESTALE, -ENOTSUP: as above. */
+ * same bytes afterwards. -EAGAIN: the version was fresh when it was told, so a change since may
+ * have left no trace. -ENOSPC: no tier has room for it. -ESTALE, -ENOTSUP: as above. */
 int cairn_region_keep(const struct CairnRegion* region, void* bytes);
 
 /* A box of an array whose cells lie in the file one behind the other, in row-major order. */
@@ -105,6 +108,4 @@ int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

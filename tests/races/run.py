@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the worker beside it natively and under Cairn: it says what it found wrong, and ends with 1 if it did."""
+"""Runs the workers beside it natively and under Cairn: they say what they found wrong, and end with 1 if they did."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import under_cairn  # noqa: E402
 
-SCENES = ["threads", "fixed", "remap", "fork"]
+SCENES = [("map", "threads"), ("map", "fixed"), ("map", "remap"), ("map", "fork"), ("region", "tick")]
 
 
 def main():
@@ -17,10 +17,10 @@ def main():
         print(f"skipped: {under_cairn.CAIRN} is not built")
         return under_cairn.SKIPPED
     failed = 0
-    for scene in SCENES:
+    for worker, scene in SCENES:
         for kind in ("native", "cairn"):
             work = under_cairn.work_directory("races")
-            command = [under_cairn.BUILD / "tests/cairn_map_worker", scene]
+            command = [under_cairn.BUILD / f"tests/cairn_{worker}_worker", scene]
             if kind == "cairn":
                 command = under_cairn.cairn_command(command, work)
             outcome = under_cairn.execute(command, work, timeout=60)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/dataset_questions.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/check.h"
 
 namespace cairn::hdf5 {
@@ -25,10 +28,11 @@ hid_t ask_dataset(const Dataset& dataset, H5VL_dataset_get_t what, hid_t transfe
   }
 }
 
-void ask_name(const Dataset& dataset, hid_t transfer, char* name, std::size_t bytes) {
-  CAIRN_DCHECK(bytes != 0);
-  name[0] = '\0';
-  if (!dataset.has_path) return;
+namespace {
+
+// Returns: how long the name is, of which the buffer may have the beginning alone; 0: none is
+// known.
+std::size_t ask_name_into(const Dataset& dataset, hid_t transfer, char* name, std::size_t bytes) {
   const OpenFile& file = *dataset.file;
   H5VL_loc_params_t itself = {};
   itself.obj_type = H5I_DATASET;
@@ -39,8 +43,23 @@ void ask_name(const Dataset& dataset, hid_t transfer, char* name, std::size_t by
   question.args.get_name = {.buf_size = bytes, .buf = name, .name_len = &length};
   const bool is_known = file.library.call.H5VLobject_get(dataset.lower, &itself, file.connector,
                                                          &question, transfer, nullptr) >= 0;
-  if (!is_known || length == 0) name[0] = '\0';
   name[bytes - 1] = '\0';
+  return is_known ? length : 0;
+}
+
+}  // namespace
+
+void ask_name(const Dataset& dataset, hid_t transfer, char* name, std::size_t bytes) {
+  CAIRN_DCHECK(bytes != 0);
+  name[0] = '\0';
+  if (!dataset.has_path) return;
+  const std::size_t length = ask_name_into(dataset, transfer, name, bytes);
+  if (length == 0) name[0] = '\0';
+  if (length < bytes) return;
+  auto* const whole = static_cast<char*>(malloc(length + 1));
+  if (whole != nullptr && ask_name_into(dataset, transfer, whole, length + 1) == length)
+    memcpy(name, whole + length - (bytes - 1), bytes);
+  free(whole);
 }
 
 }  // namespace cairn::hdf5

@@ -14,9 +14,9 @@ namespace cairn::hdf5 {
 // H5I_INVALID_HID where there is none.
 hid_t ask_dataset(const Dataset& dataset, H5VL_dataset_get_t what, hid_t transfer);
 
-// The path by which the program has opened it, from the root of the file on, with its end; of a
-// longer one, the beginning. Empty where the program had none, because HDF5 would search the file
-// for one.
+// The path by which the program has opened it, from the root of the file on, with a zero at the
+// end; of a longer one, the last part. Empty where the program had none, because HDF5 would search
+// the file for one.
 void ask_name(const Dataset& dataset, hid_t transfer, char* name, std::size_t bytes);
 
 }  // namespace cairn::hdf5

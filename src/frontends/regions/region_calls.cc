@@ -113,7 +113,7 @@ int version_of_file(int descriptor, CairnFileVersion* version) {
   const Object* file = file_of(Session::instance().actor_if_any(), descriptor);
   if (file == nullptr) return -ENOTSUP;
   const FileVersion now = FileVersion::of(*file);
-  *version = {now.size, now.mtime_ns, now.ctime_ns, now.cut_writes};
+  *version = {now.size, now.mtime_ns, now.ctime_ns, now.cut_writes, now.has_settled() ? 0U : 1U};
   return 0;
 }
 
@@ -139,7 +139,8 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
   const Object* file = file_of(actor, region.descriptor);
   if (file == nullptr) return -ENOTSUP;
   if (const int error = check_version(*file, region); error < 0) return error;
-  if (!version_in(region.version).has_settled()) return -EAGAIN;
+  // Not whether it has settled by now: the bytes were read before.
+  if (region.version.is_fresh != 0) return -EAGAIN;
   const StoreStatus status = status_of(*actor, *file, region);
   RegionBacking made(status, bytes);
   OpenRegion open(*actor, status, made);

@@ -48,6 +48,12 @@ const char* text_of(LeftReason reason) {
   return "";
 }
 
+bool DatasetNews::is_named(std::string_view path) const {
+  constexpr std::string_view kCut = "...";
+  if (!name.starts_with(kCut)) return name == path;
+  return path.size() > name.size() && path.ends_with(std::string_view(name).substr(kCut.size()));
+}
+
 std::uint64_t DatasetNews::all_left() const {
   std::uint64_t sum = 0;
   for (const std::uint64_t reads : left_reads) sum += reads;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policy/arrays/chunk_grid.h"
@@ -56,7 +57,9 @@ constexpr bool is_of_dataset(LeftReason reason) {
 const char* text_of(LeftReason reason);
 
 struct DatasetNews {
-  std::string name;  // within the file; empty: it has none
+  // Within the file; empty: it has none. A name that is too long for its message is here with its
+  // last part, behind "...", which no path begins with.
+  std::string name;
   Layout layout = Layout::kOther;
   LeftReason unfit = LeftReason::kNone;  // why none of its reads is served; else kNone
   Coordinates shape;                     // without dimensions: not known
@@ -69,6 +72,7 @@ struct DatasetNews {
   std::uint64_t served_bytes = 0;
   std::array<std::uint64_t, kLeftReasons> left_reads{};
 
+  bool is_named(std::string_view path) const;
   std::uint64_t all_left() const;
 };
 

@@ -149,7 +149,7 @@ Json ArrayReport::of_file(const Question& question) const {
       from_.book.of_file(StoreId{question.device}, question.inode);
   if (!question.dataset.empty()) {
     std::erase_if(entries, [&question](const ArrayBook::Entry& entry) {
-      return entry.total.name != question.dataset;
+      return !entry.total.is_named(question.dataset);
     });
   }
   std::vector<std::optional<ChunkGrid>> grids;

@@ -33,7 +33,7 @@ bool ArrayBook::note(std::uint32_t run, const ObjectKey& file, const arrays::Dat
   if (known != entries_.end()) {
     add(news, &known->total);
     entries_.splice(entries_.begin(), entries_, known);
-    return false;
+    return known->path.empty();
   }
   entries_.push_front(std::move(fresh));
   if (entries_.size() > kDatasetsMax) entries_.pop_back();
@@ -42,6 +42,7 @@ bool ArrayBook::note(std::uint32_t run, const ObjectKey& file, const arrays::Dat
 }
 
 void ArrayBook::name_file(const ObjectKey& file, const std::string& path) {
+  if (path.empty()) return;
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     if (entry.file == file) entry.path = path;
@@ -69,6 +70,7 @@ void ArrayBook::end_run(std::uint32_t run) {
     if (old == entries_.end()) continue;
     // The description is that of the later one.
     add(at->total, &old->total);
+    if (!at->path.empty()) old->path = at->path;
     entries_.erase(at);
   }
 }

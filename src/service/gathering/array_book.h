@@ -29,9 +29,10 @@ class ArrayBook {
     arrays::DatasetNews total;  // the description as it is now, the reads since the beginning
   };
 
-  // Adds news of a dataset. Returns: whether it is the first of that dataset in that run.
+  // Adds news of a dataset. Returns: whether the entry has no path yet.
   bool note(std::uint32_t run, const ObjectKey& file, const arrays::DatasetNews& news);
-  // The path of a file in entries that have none yet.
+  // Nothing where nobody can say: the process that has told of the file may be gone, and the next
+  // one names it.
   void name_file(const ObjectKey& file, const std::string& path);
   // Empty: it has none.
   std::string path_of(const ObjectKey& file) const;

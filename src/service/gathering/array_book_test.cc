@@ -27,11 +27,11 @@ arrays::DatasetNews news(const std::string& name, std::uint64_t served, std::uin
 
 TEST(ArrayBook, ReadsOfADatasetAddUpByRun) {
   ArrayBook book;
-  EXPECT_TRUE(book.note(1, file(3), news("/x", 2, 1)));
-  EXPECT_FALSE(book.note(1, file(3), news("/x", 3, 0)));
-  EXPECT_TRUE(book.note(2, file(3), news("/x", 10, 0)));
-  EXPECT_TRUE(book.note(1, file(4), news("/x", 1, 0)));
-  EXPECT_TRUE(book.note(1, file(3), news("/a/y", 1, 0)));
+  book.note(1, file(3), news("/x", 2, 1));
+  book.note(1, file(3), news("/x", 3, 0));
+  book.note(2, file(3), news("/x", 10, 0));
+  book.note(1, file(4), news("/x", 1, 0));
+  book.note(1, file(3), news("/a/y", 1, 0));
   const auto of_run = book.of_run(1);
   ASSERT_EQ(of_run.size(), 3u);
   const auto of_file = book.of_file(StoreId{7}, 3);
@@ -87,6 +87,29 @@ TEST(ArrayBook, AFileHasItsName) {
   EXPECT_EQ(book.of_run(1).front().path, "/data/a.h5");
   EXPECT_EQ(book.path_of(file(3)), "/data/a.h5");
   EXPECT_EQ(book.path_of(file(4)), "");
+}
+
+// A process that has ended says no paths any more.
+TEST(ArrayBook, AFileIsNamedByTheFirstWhoCan) {
+  ArrayBook book;
+  EXPECT_TRUE(book.note(1, file(3), news("/x", 1, 0)));
+  book.name_file(file(3), "");
+  EXPECT_TRUE(book.note(1, file(3), news("/x", 1, 0)));
+  book.name_file(file(3), "/data/a.h5");
+  EXPECT_FALSE(book.note(1, file(3), news("/x", 1, 0)));
+  EXPECT_TRUE(book.note(2, file(3), news("/x", 1, 0))) << "the entry of another run";
+  book.name_file(file(3), "");
+  EXPECT_EQ(book.of_run(1).front().path, "/data/a.h5");
+}
+
+TEST(ArrayBook, ARunThatEndsLeavesItsPaths) {
+  ArrayBook book;
+  book.note(1, file(3), news("/x", 1, 0));
+  book.end_run(1);
+  book.note(2, file(3), news("/x", 1, 0));
+  book.name_file(file(3), "/data/a.h5");
+  book.end_run(2);
+  EXPECT_EQ(book.of_run(0).front().path, "/data/a.h5");
 }
 
 }  // namespace

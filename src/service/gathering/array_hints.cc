@@ -118,7 +118,7 @@ std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const s
   for (Given& given : given_) {
     if ((given.run != run && given.run != 0) || !is_of_file(given.hint, path)) continue;
     given.has_met_file = true;
-    if (given.hint.dataset != dataset.name) continue;
+    if (!dataset.is_named(given.hint.dataset)) continue;
     given.has_met_dataset = true;
     std::string fault = fault_of(dataset);
     if (fault.empty()) {

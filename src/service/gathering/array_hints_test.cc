@@ -43,6 +43,17 @@ TEST(ArrayHints, GiveADatasetItsGrid) {
   EXPECT_TRUE(hints.is_empty());
 }
 
+// protocol::ArrayNewsMessage has the end of its name.
+TEST(ArrayHints, ADatasetWithALongNameIsMeant) {
+  const std::string path = "/" + std::string(200, 'g') + "/density";
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(3, hint("a.h5:" + path + " chunk=[16,8]")));
+  EXPECT_TRUE(hints.grid_for(3, "/a.h5", dataset("..." + path.substr(path.size() - 176))));
+  EXPECT_THAT(hints.complaints_of(3), IsEmpty());
+  EXPECT_FALSE(hints.grid_for(3, "/a.h5", dataset("..." + std::string(168, 'g') + "/entropy")));
+  EXPECT_FALSE(hints.grid_for(3, "/a.h5", dataset("/density")));
+}
+
 TEST(ArrayHints, FilesAreNamedByPatterns) {
   ArrayHints hints;
   ASSERT_TRUE(hints.add(3, hint("step-*.h5:/x chunk=[16,8]")));

@@ -2,14 +2,13 @@
 #include "service/node/client_requests.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "service/process/descriptor_path.h"
 #include "service/treatment/generations.h"
 
 namespace cairn::node {
@@ -51,15 +50,8 @@ void ClientRequests::on_array_read(const message::ArrayRead& read, Owner reader)
 void ClientRequests::on_array_news(const message::ArrayNews& told, std::uint32_t run) {
   const ObjectKey file = to_.memory.objects().at(told.object).key();
   if (file.kind == ObjectKind::kRegion) return;
-  if (to_.arrays.note(run, file, told.news)) {
-    // A link of /proc, whose text the kernel has at hand.
-    const std::string link =
-        "/proc/" + std::to_string(told.sender) + "/fd/" + std::to_string(told.descriptor);
-    char path[PATH_MAX];
-    const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
-    if (length > 0 && path[0] == '/')
-      to_.arrays.name_file(file, std::string(path, static_cast<std::size_t>(length)));
-  }
+  if (to_.arrays.note(run, file, told.news))
+    to_.arrays.name_file(file, path_of_file(told.sender, told.descriptor, file.id.inode));
   if (!to_.hints.is_empty()) use_hints(told, run, file);
 }
 

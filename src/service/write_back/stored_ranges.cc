@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "memory/buffer/block_access.h"
 
 namespace cairn::node {
 namespace {
@@ -18,6 +19,36 @@ std::uint16_t pages_in(std::uint64_t block_begin, std::uint64_t begin, std::uint
   for (std::uint64_t page = from / kPageBytes; page * kPageBytes < to; ++page)
     pages = static_cast<std::uint16_t>(pages | 1U << page);
   return pages;
+}
+
+std::uint16_t valid_pages(const NodeMemory& memory, ObjectIndex object, BlockNumber number) {
+  const BucketIndex bucket = memory.directory().find(object, number);
+  return bucket == BucketIndex::kNone ? 0 : memory.block(bucket).valid_pages();
+}
+
+// Ends at the first page that no tier has. To look at each block of a sparse file may take days.
+bool is_all_there(const NodeMemory& memory, ObjectIndex object, std::uint64_t begin,
+                  std::uint64_t end) {
+  if (end > kBlockableBytes) return false;
+  for (std::uint64_t at = begin / kBlockBytes * kBlockBytes; at < end; at += kBlockBytes) {
+    if ((pages_in(at, begin, end) & ~valid_pages(memory, object, block_of(at))) != 0) return false;
+  }
+  return true;
+}
+
+bool is_any_there(const NodeMemory& memory, ObjectIndex object, std::uint64_t begin,
+                  std::uint64_t end) {
+  Actor looker;
+  looker.memory = &memory;
+  end = std::min(end, kBlockableBytes);
+  bool is_any = false;
+  if (begin >= end) return is_any;
+  for_each_resident(looker, object, raw(block_of(begin)), (end - 1) / kBlockBytes + 1,
+                    [&](BlockNumber number) {
+                      const std::uint16_t wanted = pages_in(offset_of(number), begin, end);
+                      is_any = is_any || (wanted & valid_pages(memory, object, number)) != 0;
+                    });
+  return is_any;
 }
 
 }  // namespace
@@ -78,15 +109,10 @@ StoredRanges::Residency StoredRanges::in_tiers(const NodeMemory& memory, ObjectI
   bool has_all = true;
   for (const auto& [begin, last] : ranges_) {
     const std::uint64_t end = std::min(last, size);
-    for (std::uint64_t at = begin / kBlockBytes * kBlockBytes; at < end; at += kBlockBytes) {
-      const BucketIndex bucket = memory.directory().find(object, block_of(at));
-      const std::uint16_t wanted = pages_in(at, begin, end);
-      const std::uint16_t valid =
-          bucket == BucketIndex::kNone ? 0 : memory.block(bucket).valid_pages();
-      has_some = has_some || (wanted & valid) != 0;
-      has_all = has_all && (wanted & ~valid) == 0;
-      if (has_some && !has_all) return Residency::kSome;
-    }
+    if (begin >= end) continue;
+    has_all = has_all && is_all_there(memory, object, begin, end);
+    has_some = has_some || is_any_there(memory, object, begin, end);
+    if (has_some && !has_all) return Residency::kSome;
   }
   if (has_all) return Residency::kAll;
   return has_some ? Residency::kSome : Residency::kNone;
