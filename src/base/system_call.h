@@ -16,6 +16,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#if defined(__SANITIZE_THREAD__)
+#include <cerrno>
+#endif
 
 namespace cairn::sys {
 
@@ -111,17 +114,39 @@ inline int utimensat(int directory, const char* path, const timespec* times, int
 inline long readlinkat(int directory, const char* path, char* buffer, std::size_t size) {
   return call(SYS_readlinkat, directory, word(path), word(buffer), static_cast<long>(size));
 }
+#if defined(__SANITIZE_THREAD__)
+// ThreadSanitizer hears of these. Without that, memory that one thread unmaps and another maps at
+// the same place looks like a race of the two.
+extern "C" void* __interceptor_mmap(void*, std::size_t, int, int, int, off_t);
+extern "C" int __interceptor_munmap(void*, std::size_t);
+inline void* mmap(void* address, std::size_t length, int protection, int flags, int fd,
+                  off_t offset) {
+  const int before = errno;
+  void* mapped = __interceptor_mmap(address, length, protection, flags, fd, offset);
+  if (mapped == reinterpret_cast<void*>(-1L))
+    mapped = reinterpret_cast<void*>(static_cast<std::intptr_t>(-errno));
+  errno = before;
+  return mapped;
+}
+inline int munmap(void* address, std::size_t length) {
+  const int before = errno;
+  const int result = __interceptor_munmap(address, length) == 0 ? 0 : -errno;
+  errno = before;
+  return result;
+}
+#else
 inline void* mmap(void* address, std::size_t length, int protection, int flags, int fd,
                   off_t offset) {
   return reinterpret_cast<void*>(
       call(SYS_mmap, word(address), static_cast<long>(length), protection, flags, fd, offset));
 }
+inline int munmap(void* address, std::size_t length) {
+  return static_cast<int>(call(SYS_munmap, word(address), static_cast<long>(length)));
+}
+#endif
 // True when `address`, as mmap() above returned it, is an error (-errno).
 inline bool is_error(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) >= static_cast<std::uintptr_t>(-4095L);
-}
-inline int munmap(void* address, std::size_t length) {
-  return static_cast<int>(call(SYS_munmap, word(address), static_cast<long>(length)));
 }
 inline int madvise(void* address, std::size_t length, int advice) {
   return static_cast<int>(call(SYS_madvise, word(address), static_cast<long>(length), advice));
