@@ -13,8 +13,10 @@ the new content as a whole.
 """
 
 import argparse
+import errno
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -115,8 +117,26 @@ class Model:
             file.mtime = mtime
 
 
+FAILED_AT = "a call failed at"
+
+
+def await_death(problem):
+    """Says when a call has failed: one that the log had to answer does, if the node has died before the program."""
+    print(FAILED_AT, time.monotonic(), repr(problem), file=sys.stderr, flush=True)
+    time.sleep(LONG_SECONDS)
+
+
 def program(directory, seed):
     """Runs under Cairn: says each call that has returned."""
+    try:
+        work_until_death(directory, seed)
+    except OSError as problem:
+        if problem.errno != errno.EIO:
+            raise
+        await_death(problem)
+
+
+def work_until_death(directory, seed):
     model = Model(seed)
     fds = []
     for index in range(FILES):
@@ -161,6 +181,8 @@ def program(directory, seed):
 
 SQLITE_PROGRAM = """
 import sqlite3, sys
+sys.path.insert(0, sys.argv[3])
+import machine_death
 base = sqlite3.connect(sys.argv[1], isolation_level=None)
 base.execute(f'PRAGMA journal_mode={sys.argv[2]}')
 base.execute('PRAGMA synchronous=FULL')
@@ -169,7 +191,10 @@ print('ready', flush=True)
 number = base.execute('SELECT coalesce(max(number), 0) FROM numbers').fetchone()[0]
 while True:
     number += 1
-    base.execute('INSERT INTO numbers VALUES (?, ?)', (number, str(number) * 200))
+    try:
+        base.execute('INSERT INTO numbers VALUES (?, ?)', (number, str(number) * 200))
+    except sqlite3.OperationalError as problem:
+        machine_death.await_death(problem)
     print(number, 0, flush=True)
 """
 
@@ -217,6 +242,7 @@ class Machine:
         deaths = [lambda: under_cairn.kill_node(self.service()), lambda: os.killpg(child.pid, signal.SIGKILL)]
         self.draw.shuffle(deaths)
         process = os.pidfd_open(self.service())
+        began = time.monotonic()
         for death in deaths:
             death()
         output, errors = child.communicate(timeout=LONG_SECONDS)
@@ -224,6 +250,8 @@ class Machine:
         ended, _, _ = select.select([process], [], [], LONG_SECONDS)
         assert ended, "the service outlives SIGKILL"
         os.close(process)
+        failed = re.search(rf"^{FAILED_AT} ([0-9.]+) (.*)", errors, re.M)
+        assert not failed or float(failed[1]) >= began, f"before any death: {failed[2]}"
         return output, errors
 
     def recover(self):
@@ -313,7 +341,7 @@ def round_of_sqlite(work, draw):
     told = []
     for _ in range(2):
         delay = machine.up()
-        child = machine.start(sys.executable, "-c", SQLITE_PROGRAM, machine.store / "base.sqlite", mode)
+        child = machine.start(sys.executable, "-c", SQLITE_PROGRAM, machine.store / "base.sqlite", mode, HERE)
         await_ready(child)
         time.sleep(0.1 + draw.random() * 0.8)
         output, errors = machine.die(child)
