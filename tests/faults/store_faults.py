@@ -368,8 +368,10 @@ def scene_no_time_is_left(work, store):
     need(time.monotonic() - began < 8, "the run took longer than its grace")
     need("store/f:" in messages(work), f"the file is not named: {messages(work)}")
     need("goes on storing" in messages(work), f"the run does not say who stores the data: {messages(work)}")
+    node = kept_node(work)
+    need(is_running(node), f"{node} does not answer")
     store.obey()
-    wait_until(lambda: not is_running(f"run-{run.pid}"), "the node ends when everything is stored")
+    wait_until(lambda: not is_running(node), "the node ends when everything is stored")
     need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
 
 
