@@ -96,6 +96,10 @@ def compare(family, line, work, says=True, settled=True, **more):
     managed.mkdir()
     variables = environment(family, **more)
     alone = under_cairn.execute(line, native, RUN_SECONDS, variables)
+    if alone.timed_out:  # ranks that wait for each other in loops, where others have the processors
+        under_cairn.remove(native)
+        native.mkdir()
+        alone = under_cairn.execute(line, native, RUN_SECONDS, variables)
     buffered = under_cairn.execute(under_cairn.cairn_command(line, managed), managed, RUN_SECONDS, variables)
     words = [told(outcome) if says else told(outcome)[-1:] for outcome in (alone, buffered)]
     lines = list(difflib.unified_diff(*words, "native", "under Cairn", n=1))
