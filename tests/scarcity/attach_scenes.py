@@ -213,8 +213,9 @@ def stopped_service_that_offers_slots():
 
 
 def dead_service():
+    # A service that hears of its keeper's death starts another one.
     work, directory, outcome, _ = under_stopped_service("dead", """
-        kill -KILL $(awk '{print $4}' /proc/$P/stat) $P
+        stop; kill -KILL $(awk '{print $4}' /proc/$P/stat) $P
         for i in $(seq 100); do [ -z "$(ls /proc/$P/fd)" ] && break; sleep 0.05; done
         cat f && echo "read a stale file"; sh -c 'printf SECOND >f' || echo "sh failed"
         cat /etc/passwd >/dev/null && echo others""")
