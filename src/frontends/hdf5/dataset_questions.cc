@@ -30,8 +30,7 @@ hid_t ask_dataset(const Dataset& dataset, H5VL_dataset_get_t what, hid_t transfe
 
 namespace {
 
-// Returns: how long the name is, of which the buffer may have the beginning alone; 0: none is
-// known.
+// Returns: the length of the whole name; a shorter buffer gets its beginning. 0: HDF5 knows none.
 std::size_t ask_name_into(const Dataset& dataset, hid_t transfer, char* name, std::size_t bytes) {
   const OpenFile& file = *dataset.file;
   H5VL_loc_params_t itself = {};
