@@ -33,6 +33,7 @@ MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
     flight.moves.reserve(kBlocksMax);
     flight.parts.resize(kBlocksMax);
     flight.checked.reserve(kBlocksMax);
+    flight.checks.reserve(kBlocksMax / kBlocksCheckedApart);
   }
 }
 
@@ -116,26 +117,22 @@ void MoveBatch::read_run(std::span<Move> run) const {
   for (std::size_t at = 0; at < run.size(); ++at) read_run(run.subspan(at, 1));
 }
 
-// The same for many that go into memory; their checksums are looked at later. False when it is to
-// be read otherwise.
-bool MoveBatch::fetch_run(Flight& flight, std::span<Move> run) const {
+// The same for many that go into memory; their checksums are looked at meanwhile. False when it is
+// to be read otherwise.
+bool MoveBatch::fetch_run(Flight& flight, std::span<Move> run) {
   const bool is_up =
       std::ranges::all_of(run, [this](const Move& move) { return memory_.in_memory(move.to()); });
   const TierPlace place = memory_.place_of(run[0].from(), 0, run.size() * kBlockBytes);
   if (!is_up || run.size() < kBlocksCheckedApart || !place.tier->keeps_sums()) return false;
   CAIRN_CHECK(flight.checked.size() + run.size() <= kBlocksMax);
+  CAIRN_CHECK(flight.checks.size() < flight.checks.capacity());
   iovec* const parts = flight.checked.data() + flight.checked.size();
   for (const Move& move : run) flight.checked.push_back({move.bytes, move.length});
   const std::span<const iovec> fetched(parts, run.size());
   if (place.tier->fetch_parts(place.extent, fetched) != 0) return false;
-  flight.checks.push_back({place, fetched, 0});
+  flight.checks.push_back({place, fetched});
+  checker_.add(flight.checks.back());
   return true;
-}
-
-void MoveBatch::await_checks(const Flight& flight) {
-  if (checking_ != &flight) return;
-  checker_.wait();
-  checking_ = nullptr;
 }
 
 // Where bytes are other ones than were written, the blocks are read one by one.
@@ -154,7 +151,7 @@ void MoveBatch::read_again(Flight& flight) const {
 
 // Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A
 // move whose bytes could not be had is left with none.
-void MoveBatch::fetch(Flight& flight, bool others_follow) {
+void MoveBatch::fetch(Flight& flight) {
   std::vector<Move>& moves = flight.moves;
   std::sort(moves.begin(), moves.end(), [](const Move& left, const Move& right) {
     return raw(left.from()) < raw(right.from());
@@ -176,19 +173,16 @@ void MoveBatch::fetch(Flight& flight, bool others_follow) {
     const Move& first = moves[begin];
     if (!memory_.in_memory(first.from()) && first.bytes != nullptr) {
       const TierId tier = memory_.tier_of(first.from());
-      while (past < moves.size() && raw(moves[past].from()) == raw(moves[past - 1].from()) + 1 &&
+      while (past < moves.size() && past - begin < kBlocksCheckedAtOnce &&
+             raw(moves[past].from()) == raw(moves[past - 1].from()) + 1 &&
              memory_.tier_of(moves[past].from()) == tier) {
         ++past;
       }
       const std::span<Move> run = std::span(moves).subspan(begin, past - begin);
-      if (!others_follow || !fetch_run(flight, run)) read_run(run);
+      if (!fetch_run(flight, run)) read_run(run);
     }
     begin = past;
   }
-  await_checks(flights_[1 - filling_]);
-  if (flight.checks.empty()) return;
-  checking_ = &flight;
-  checker_.start(flight.checks);
 }
 
 // Step 2, second half: to the buckets in file tiers, again side by side where they lie so.
@@ -228,7 +222,7 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
     for (std::size_t at = 0; at < write.parts.size(); ++at)
       flight.moves[flight.begins[index] + at].bytes = nullptr;
   }
-  await_checks(flight);
+  checker_.wait(flight.checks);
   read_again(flight);
   std::uint32_t moved = 0;
   for (Move& move : flight.moves) {
@@ -243,12 +237,12 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
 }
 
 std::uint32_t MoveBatch::advance(Actor& actor) {
-  return is_beside_reads_ ? finish(actor) : send(actor, true);
+  return is_beside_reads_ ? finish(actor) : send(actor);
 }
 
-std::uint32_t MoveBatch::send(Actor& actor, bool others_follow) {
+std::uint32_t MoveBatch::send(Actor& actor) {
   Flight& added = flights_[filling_];
-  fetch(added, others_follow);
+  fetch(added);
   put(added);
   blocks_to_.fill(0);
   is_full_ = false;
@@ -262,7 +256,7 @@ std::uint32_t MoveBatch::finish(Actor& actor) {
   is_beside_reads_ = false;
   const std::int64_t began = monotonic_ns();
   // Those on their way land; then those that were added do.
-  std::uint32_t moved = send(actor, false);
+  std::uint32_t moved = send(actor);
   moved += land(actor, flights_[1 - filling_]);
   if (is_to_rest) rest(kRestsBesideReads * (monotonic_ns() - began));
   return moved;

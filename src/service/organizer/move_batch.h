@@ -42,6 +42,9 @@ class MoveBatch {
   // The shortest run of neighbours that the other thread compares with its checksums; the mover
   // itself compares shorter ones.
   static constexpr std::size_t kBlocksCheckedApart = 8;
+  // The longest that is read and compared in one piece: of the last blocks of all, too, only a
+  // piece is compared while nothing is read.
+  static constexpr std::size_t kBlocksCheckedAtOnce = 128;
 
   MoveBatch(const NodeMemory& memory, BatchWriter& writer);
   ~MoveBatch();
@@ -92,10 +95,9 @@ class MoveBatch {
 
   std::byte* staged(Flight& flight, std::size_t slot) const;
   void read_run(std::span<Move> run) const;
-  bool fetch_run(Flight& flight, std::span<Move> run) const;
-  void fetch(Flight& flight, bool others_follow);
-  std::uint32_t send(Actor& actor, bool others_follow);
-  void await_checks(const Flight& flight);
+  bool fetch_run(Flight& flight, std::span<Move> run);
+  void fetch(Flight& flight);
+  std::uint32_t send(Actor& actor);
   void read_again(Flight& flight) const;
   void put(Flight& flight);
   std::uint32_t land(Actor& actor, Flight& flight);
@@ -106,7 +108,6 @@ class MoveBatch {
   BatchWriter& writer_;
   std::array<Flight, 2> flights_;
   SumChecker checker_;
-  const Flight* checking_ = nullptr;  // whose checks are under way
   unsigned filling_ = 0;  // which of them takes blocks; the other one is on its way or empty
   std::array<std::size_t, kTiersMax> blocks_to_{};
   std::uint8_t fetched_by_ = 0;

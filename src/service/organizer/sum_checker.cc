@@ -2,7 +2,10 @@
 #include "service/organizer/sum_checker.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "base/check.h"
@@ -11,10 +14,9 @@ namespace cairn {
 
 namespace {
 
-void check_all(std::span<SumCheck> checks) {
-  for (SumCheck& check : checks)
-    check.result = check.place.tier->check_parts(check.place.extent, check.parts);
-}
+// A kernel's thread that fetches for the device comes first: on two processors a loop device of 2.8
+// GB/s loses 5 % of its rate beside the checks, and 10 % without this (./dev bench checksums).
+constexpr int kNiceness = 10;
 
 }  // namespace
 
@@ -28,41 +30,48 @@ SumChecker::~SumChecker() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SumChecker::start(std::span<SumCheck> checks) {
-  CAIRN_CHECK(!checks.empty());
-  if (!thread_.joinable()) {
-    try {
-      thread_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {
-      // No thread is to be had: then the device waits.
-      return check_all(checks);
-    }
-  }
+void SumChecker::add(SumCheck& check) {
   {
     const std::lock_guard lock(mutex_);
-    CAIRN_CHECK(checks_.empty());
-    checks_ = checks;
+    checks_.push_back(&check);
   }
   changed_.notify_all();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {
+    // Then the caller does all of it.
+  }
 }
 
-void SumChecker::wait() {
+void SumChecker::wait(std::span<const SumCheck> checks) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return checks_.empty(); });
+  while (!std::ranges::all_of(checks, &SumCheck::is_done))
+    if (!do_next(lock)) changed_.wait(lock);
+}
+
+// False where nobody has left anything to do.
+bool SumChecker::do_next(std::unique_lock<std::mutex>& lock) {
+  if (checks_.empty()) return false;
+  SumCheck& check = *checks_.front();
+  checks_.pop_front();
+  CAIRN_CHECK(!check.is_done);
+  lock.unlock();
+  check.result = check.place.tier->check_parts(check.place.extent, check.parts);
+  lock.lock();
+  check.is_done = true;
+  changed_.notify_all();
+  return true;
 }
 
 void SumChecker::work() {
   pthread_setname_np(pthread_self(), "cairn-sums");
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !checks_.empty(); });
     if (ends_) return;
-    const std::span<SumCheck> checks = checks_;
-    lock.unlock();
-    check_all(checks);
-    lock.lock();
-    checks_ = {};
-    changed_.notify_all();
+    do_next(lock);
   }
 }
 
