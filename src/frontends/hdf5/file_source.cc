@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/settled_times.h"
 #include "frontends/hdf5/regions.h"
 
 namespace cairn::hdf5 {
@@ -44,10 +46,6 @@ Writables& writables() {
   return all;
 }
 
-std::int64_t nanoseconds(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 FileIdentity identity_in(const struct stat& status) {
   return {status.st_dev, status.st_ino, S_ISREG(status.st_mode)};
 }
@@ -57,11 +55,23 @@ FileIdentity identity_in(const struct stat& status) {
 FileLook FileLook::by_name(const char* name) {
   FileLook look;
   struct stat status{};
+  const std::int64_t began_ns = wall_clock_ns();
   if (::stat(name, &status) != 0) return look;
   look.identity = identity_in(status);
-  look.version = {static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
-                  nanoseconds(status.st_ctim)};
+  const std::int64_t mtime_ns = to_nanos(status.st_mtim);
+  const std::int64_t ctime_ns = to_nanos(status.st_ctim);
+  look.version = {static_cast<std::uint64_t>(status.st_size), mtime_ns, ctime_ns, 0,
+                  have_settled(mtime_ns, ctime_ns, began_ns) ? 0U : 1U};
   return look;
+}
+
+bool FileLook::is_of(CairnFileVersion* opened) const {
+  if (opened->size != version.size || opened->mtime_ns != version.mtime_ns ||
+      opened->ctime_ns != version.ctime_ns)
+    return false;
+  // HDF5 has read some of the file since the look, and may have taken its time.
+  opened->is_fresh |= version.is_fresh;
+  return true;
 }
 
 unsigned long LowerFile::number() const {
@@ -98,11 +108,8 @@ FileSource FileSource::of(const LowerFile& file, const FileLook& before) {
   const RegionCalls* calls = region_calls();
   const int descriptor = calls == nullptr ? -1 : file.descriptor_of(before.identity);
   if (descriptor < 0) return source;
-  const bool is_it = calls->version(descriptor, &source.version) == 0 &&
-                     source.version.size == before.version.size &&
-                     source.version.mtime_ns == before.version.mtime_ns &&
-                     source.version.ctime_ns == before.version.ctime_ns;
-  if (!is_it) return source;
+  if (calls->version(descriptor, &source.version) != 0 || !before.is_of(&source.version))
+    return source;
   source.descriptor = descriptor;
   source.identity = before.identity;
   return source;

@@ -31,6 +31,9 @@ struct FileLook {
 
   // Follows links.
   static FileLook by_name(const char* name);
+  // Whether it has seen the version that HDF5 has opened. That is fresh, too, if it was at the
+  // look.
+  bool is_of(CairnFileVersion* opened) const;
 };
 
 // A file that HDF5 has just opened.

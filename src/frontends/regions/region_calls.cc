@@ -17,6 +17,7 @@
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/region_identity.h"
+#include "memory/buffer/uncounted_reads.h"
 
 namespace cairn {
 namespace {
@@ -92,21 +93,6 @@ class OpenRegion {
   ObjectIndex index_ = ObjectIndex::kNone;
   DescriptionIndex description_ = DescriptionIndex::kNone;
   HoldIndex hold_ = HoldIndex::kNone;
-};
-
-class UncountedReads {
- public:
-  explicit UncountedReads(Actor& actor) : actor_(actor), counters_(actor.counters) {
-    actor.counters = &unread_;
-  }
-  ~UncountedReads() { actor_.counters = counters_; }
-  UncountedReads(const UncountedReads&) = delete;
-  UncountedReads& operator=(const UncountedReads&) = delete;
-
- private:
-  Actor& actor_;
-  CounterShard* const counters_;
-  CounterShard unread_{};
 };
 
 int version_of_file(int descriptor, CairnFileVersion* version) {

@@ -3,18 +3,12 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/settled_times.h"
 
 namespace cairn {
 namespace {
-
-// A file system may not tell two changes apart that follow each other sooner. (Ticks of the
-// kernel's clock are 10 ms at most; FAT and some servers keep whole seconds, whose times show it.)
-constexpr std::int64_t kTickNs = 50'000'000;
-constexpr std::int64_t kWholeSecond = kNanosPerSecond;
 
 std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
   // The finalizer of MurmurHash3 (Appleby, public domain).
@@ -49,11 +43,7 @@ FileVersion FileVersion::of(const Object& file) {
           file.cut_writes.load(std::memory_order_acquire)};
 }
 
-bool FileVersion::has_settled() const {
-  const std::int64_t last = std::max(mtime_ns, ctime_ns);
-  const std::int64_t tick = mtime_ns % kWholeSecond == 0 ? 2 * kWholeSecond : kTickNs;
-  return last + tick < wall_clock_ns();
-}
+bool FileVersion::has_settled() const { return have_settled(mtime_ns, ctime_ns, wall_clock_ns()); }
 
 bool may_be_written(const Object& file) {
   return file.writers.load(std::memory_order_seq_cst) != 0;

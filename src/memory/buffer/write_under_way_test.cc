@@ -11,6 +11,7 @@
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
+#include "memory/buffer/uncounted_reads.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn {
@@ -81,6 +82,20 @@ TEST_F(WriteUnderWayTest, AWriteInASignalHandlerLeavesTheOneBelow) {
     EXPECT_TRUE(slot.may_be_writing(index_)) << "its shard does not say so";
   }
   EXPECT_EQ(writing(), raw(index_));
+}
+
+// As frontends/regions keeps what it has read, when a signal comes.
+TEST_F(WriteUnderWayTest, AWriteInASignalHandlerIsSeenWhereReadsAreNotCounted) {
+  CounterShard* const shard = actor_.counters;
+  {
+    const UncountedReads uncounted(actor_);
+    actor_.count(Counter::kReadBytes, 5);
+    const WriteUnderWay handler({actor_, index_, file_, service_});
+    EXPECT_TRUE(memory_.slot(actor_.self.slot()).may_be_writing(index_));
+  }
+  EXPECT_EQ(actor_.counters, shard);
+  EXPECT_EQ(shard->get(Counter::kReadBytes), 0u);
+  EXPECT_EQ(writing(), 0u);
 }
 
 }  // namespace

@@ -44,6 +44,13 @@ std::string_view take_last_word(std::string_view* text) {
   return word;
 }
 
+// Looks at the last list, which begins with the last "=[".
+bool has_blank_in_list(std::string_view text) {
+  const std::size_t begin = text.rfind("=[");
+  const std::size_t end = text.find_first_of(" ]", begin == std::string_view::npos ? 0 : begin);
+  return begin != std::string_view::npos && end != std::string_view::npos && text[end] == ' ';
+}
+
 std::string list_of(const Coordinates& numbers) {
   std::string text;
   for (const std::uint64_t number : numbers.all())
@@ -96,7 +103,8 @@ Result<ArrayHint> parse_array_hint(const std::string& text) {
     place = *numbers;
     rest = before;
   }
-  if (hint.chunk.size() == 0) return wrong("there is no \"chunk=\"");
+  if (hint.chunk.size() == 0)
+    return wrong(has_blank_in_list(rest) ? "a list has no blanks" : "there is no \"chunk=\"");
   const std::size_t colon = rest.rfind(":/");
   if (colon == std::string_view::npos || colon == 0) return wrong("no file and dataset are named");
   hint.file = rest.substr(0, colon);

@@ -48,6 +48,9 @@ TEST(ArrayHint, IsMadeOfItsText) {
 TEST(ArrayHint, WhatIsNoHintIsNamed) {
   EXPECT_NE(fault("").find("there is no \"chunk=\""), std::string::npos);
   EXPECT_NE(fault("a.h5:/x").find("there is no \"chunk=\""), std::string::npos);
+  EXPECT_NE(fault("a.h5:/x chunk=[8] ghost").find("there is no \"chunk=\""), std::string::npos);
+  EXPECT_NE(fault("a.h5:/x chunk=[8, 4]").find("a list has no blanks"), std::string::npos);
+  EXPECT_NE(fault("a.h5:/x chunk=[8,4] ghost=[1, 1]").find("no blanks"), std::string::npos);
   EXPECT_NE(fault("a.h5 chunk=[8]").find("no file and dataset"), std::string::npos);
   EXPECT_NE(fault(":/x chunk=[8]").find("no file and dataset"), std::string::npos);
   for (const char* numbers : {"8", "[]", "[8", "8]", "[8,]", "[,8]", "[-1]", "[8;8]", "[8 8]",

@@ -50,7 +50,7 @@ const char* text_of(LeftReason reason) {
 
 bool DatasetNews::is_named(std::string_view path) const {
   constexpr std::string_view kCut = "...";
-  if (!name.starts_with(kCut)) return name == path;
+  if (name == path || !name.starts_with(kCut)) return name == path;
   return path.size() > name.size() && path.ends_with(std::string_view(name).substr(kCut.size()));
 }
 

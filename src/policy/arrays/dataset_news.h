@@ -72,6 +72,7 @@ struct DatasetNews {
   std::uint64_t served_bytes = 0;
   std::array<std::uint64_t, kLeftReasons> left_reads{};
 
+  // `path`: the whole one, or the name as it is here, which is what users see.
   bool is_named(std::string_view path) const;
   std::uint64_t all_left() const;
 };

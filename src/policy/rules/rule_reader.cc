@@ -396,8 +396,8 @@ class Reader {
     const auto hint = arrays::hint_of(any);
     if (!hint) {
       wrong_value(entry, "a hint: " + hint.status().message());
-    } else if (text->front() != '/') {
-      wrong_value(entry, "a dataset, from \"/\" on, and its chunks");
+    } else if (hint->file != any.pattern) {  // some of the text was taken for the file
+      wrong_value(entry, "a dataset, from \"/\" on and without \":/\", and its chunks");
     } else {
       placed_.rule.array = *text;
       given(entry);

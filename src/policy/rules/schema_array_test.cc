@@ -46,6 +46,8 @@ TEST(SchemaArray, WhatIsNoHintIsNamed) {
   for (const auto& [value, said] :
        {std::pair{"/x chunk=[8,", "\"chunk=[8,\" has no list"},
         std::pair{"x chunk=[8]", "no file and dataset are named"},
+        std::pair{"/x chunk=[8, 4]", "a list has no blanks"},
+        std::pair{"/a:/b chunk=[8]", "a dataset, from"},
         std::pair{"/x chunk=[0]", "chunk of 0 cells"}, std::pair{"/x", "there is no \"chunk=\""}}) {
     EXPECT_THAT(yaml({"path: \"*.h5\", array: \"" + std::string(value) + "\""}).problems,
                 ElementsAre(HasSubstr(said)));

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "memory/tiers/array_board.h"
 #include "service/process/log_file.h"
@@ -44,18 +45,19 @@ std::vector<ArrayHints::Given>::iterator ArrayHints::place_of(std::uint32_t run,
 
 Status ArrayHints::add_locked(std::uint32_t run, const ArrayHint& hint) {
   CAIRN_RETURN_IF_ERROR(hint.check());
-  const auto known = place_of(run, hint);
-  if (known != given_.end()) {
-    *known = {run, hint, false, false, ""};
-    return Status::ok();
-  }
+  if (const auto known = place_of(run, hint); known != given_.end()) given_.erase(known);
+  CAIRN_RETURN_IF_ERROR(check_room(run));
+  given_.push_back({run, hint, false, false, ""});
+  return Status::ok();
+}
+
+Status ArrayHints::check_room(std::uint32_t run) const {
   const auto others = std::count_if(given_.begin(), given_.end(),
                                     [run](const Given& each) { return each.run == run; });
   if (static_cast<std::size_t>(others) >= kHintsMax) {
     return {StatusCode::kInvalid,
             "there are " + std::to_string(kHintsMax) + " hints for arrays already"};
   }
-  given_.push_back({run, hint, false, false, ""});
   return Status::ok();
 }
 
@@ -66,7 +68,11 @@ Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
 
 Status ArrayHints::add_of_rule(std::uint32_t run, const ArrayHint& hint) {
   const std::lock_guard lock(mutex_);
-  return place_of(run, hint) == given_.end() ? add_locked(run, hint) : Status::ok();
+  if (place_of(run, hint) != given_.end()) return Status::ok();
+  CAIRN_RETURN_IF_ERROR(hint.check());
+  CAIRN_RETURN_IF_ERROR(check_room(run));
+  given_.insert(given_.begin(), {run, hint, false, false, ""});
+  return Status::ok();
 }
 
 Status ArrayHints::add_all(std::uint32_t run, const std::vector<ArrayHint>& hints) {
@@ -99,7 +105,7 @@ bool ArrayHints::is_empty() const {
 std::vector<ArrayHints::Said> ArrayHints::snapshot() const {
   const std::lock_guard lock(mutex_);
   std::vector<Said> said;
-  for (const Given& given : given_) said.push_back({given.run, arrays::text_of(given.hint)});
+  for (const Given& given : given_) said.push_back({given.run, given.hint.text});
   return said;
 }
 
@@ -115,7 +121,7 @@ std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const s
   const std::lock_guard lock(mutex_);
   std::optional<arrays::ChunkGrid> found;
   bool is_of_run = false;
-  for (Given& given : given_) {
+  for (Given& given : std::views::reverse(given_)) {
     if ((given.run != run && given.run != 0) || !is_of_file(given.hint, path)) continue;
     given.has_met_file = true;
     if (!dataset.is_named(given.hint.dataset)) continue;
@@ -124,7 +130,8 @@ std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const s
     if (fault.empty()) {
       const auto grid = arrays::ChunkGrid::of(dataset.shape, given.hint.shape());
       if (!grid) fault = grid.status().message();
-      if (grid && !is_of_run) {
+      const bool goes_before = !found || (given.run != 0 && !is_of_run);
+      if (grid && goes_before) {
         found = *grid;
         is_of_run = given.run != 0;
       }

@@ -23,18 +23,19 @@ class ArrayHints {
   static constexpr std::size_t kHintsMax = 256;
   static constexpr std::size_t kRefusedMax = 16;
 
-  // Run 0: of all runs, until the node ends. A hint for the same place takes the older one's.
+  // Run 0: of all runs, until the node ends. Where several mean the same dataset, the later one
+  // counts; one that names the same file in the same words takes the older one's place.
   // Errors: kInvalid where the hint has numbers that cannot be, or where there are too many.
   Status add(std::uint32_t run, const arrays::ArrayHint& hint);
-  // The same, but an older one for the same place stays: options count before rules.
+  // The same, but all older ones count before it: options before rules, and rules in their order.
   Status add_of_rule(std::uint32_t run, const arrays::ArrayHint& hint);
   // All of them, or none where one cannot be added.
   Status add_all(std::uint32_t run, const std::vector<arrays::ArrayHint>& hints);
   // A hint of the run that was left out is to be in its complaints: the first kRefusedMax.
   void note_refused(std::uint32_t run, const std::string& complaint);
   bool is_empty() const;
-  // All of them, as a service leaves them to its successor; a text is what parse_array_hint()
-  // takes.
+  // All of them, as a service leaves them to its successor, which add()s them in this order; a text
+  // is what parse_array_hint() has taken.
   struct Said {
     std::uint32_t run = 0;
     std::string text;
@@ -67,9 +68,10 @@ class ArrayHints {
   // Both hold the mutex.
   std::vector<Given>::iterator place_of(std::uint32_t run, const arrays::ArrayHint& hint);
   Status add_locked(std::uint32_t run, const arrays::ArrayHint& hint);
+  Status check_room(std::uint32_t run) const;
 
   mutable std::mutex mutex_;
-  std::vector<Given> given_;
+  std::vector<Given> given_;  // of those of one run that mean the same dataset the last one counts
   std::map<std::uint32_t, Refused> refused_;  // by run
 };
 

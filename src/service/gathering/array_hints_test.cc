@@ -72,6 +72,38 @@ TEST(ArrayHints, AnOptionCountsBeforeARule) {
   EXPECT_EQ(hints.grid_for(3, "/b.h5", dataset())->shape().chunk, (Coordinates{2, 2}));
 }
 
+// By whichever of their patterns they mean the file.
+TEST(ArrayHints, AnOptionCountsBeforeEarlierOnesAndARuleBeforeLaterOnes) {
+  for (const std::uint32_t run : {0U, 3U}) {
+    ArrayHints hints;
+    ASSERT_TRUE(hints.add_of_rule(run, hint("a.h5:/x chunk=[2,2]")));
+    ASSERT_TRUE(hints.add_of_rule(run, hint("*.h5:/x chunk=[4,4]")));
+    const auto chunk = [&](const char* path) {
+      return hints.grid_for(3, path, dataset())->shape().chunk;
+    };
+    EXPECT_EQ(chunk("/a.h5"), (Coordinates{2, 2})) << run;
+    EXPECT_EQ(chunk("/b.h5"), (Coordinates{4, 4})) << run;
+    ASSERT_TRUE(hints.add(run, hint("?.h5:/x chunk=[8,8]")));
+    EXPECT_EQ(chunk("/a.h5"), (Coordinates{8, 8})) << run;
+    ASSERT_TRUE(hints.add(run, hint("b.h5:/x chunk=[16,8]")));
+    EXPECT_EQ(chunk("/b.h5"), (Coordinates{16, 8})) << run;
+    ASSERT_TRUE(hints.add(run, hint("?.h5:/x chunk=[8,8]")));
+    EXPECT_EQ(chunk("/b.h5"), (Coordinates{8, 8})) << "the later one, though said before " << run;
+    ArrayHints next;  // a successor's
+    for (const auto& said : hints.snapshot()) ASSERT_TRUE(next.add(said.run, hint(said.text)));
+    EXPECT_EQ(next.grid_for(3, "/b.h5", dataset())->shape().chunk, (Coordinates{8, 8})) << run;
+  }
+}
+
+TEST(ArrayHints, OneOfTheGreatestLengthIsTakenByASuccessor) {
+  const std::string end = " chunk=[16,8]";
+  const std::string longest =
+      "a.h5:/" + std::string(arrays::ArrayHint::kTextMax - 6 - end.size(), 'x') + end;
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(0, hint(longest)));
+  EXPECT_TRUE(arrays::parse_array_hint(hints.snapshot().front().text));
+}
+
 TEST(ArrayHints, ThoseOfARunGoBeforeThoseOfTheNodeAndLaterOnesBeforeEarlierOnes) {
   ArrayHints hints;
   ASSERT_TRUE(hints.add(0, hint("a.h5:/x chunk=[4,4]")));
