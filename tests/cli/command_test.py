@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ BUILD = os.environ.get("CAIRN_BUILD", os.path.join(ROOT, "build", "release"))
 CAIRN = os.path.join(BUILD, "bin", "cairn")
 VERSION = subprocess.run([CAIRN, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
 FAKE_NODE = os.path.join(HERE, "fake_node.py")
+
+# What a script runs in the background ignores SIGINT, and so would the commands that are tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class CommandTest(unittest.TestCase):
