@@ -106,8 +106,15 @@ class CommandTest(unittest.TestCase):
         os.rename(path + ".new", path)
 
     def requests(self, name="n"):
-        with open(os.path.join(self.runs, name, "requests.jsonl"), encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+        """What the node has read. A run does not wait for its begin to be read before its program starts."""
+        try:
+            with open(os.path.join(self.runs, name, "requests.jsonl"), encoding="utf-8") as file:
+                return [json.loads(line) for line in file]
+        except FileNotFoundError:
+            return []
+
+    def commands(self, name="n"):
+        return [request["command"] for request in self.requests(name)]
 
     def config(self, text):
         path = os.path.join(self.root, "job.yaml")

@@ -105,7 +105,10 @@ class PlainRun(CommandTest):
             self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
                              (other.returncode, other.stdout, other.stderr), arguments)
             self.assertIn(plain.returncode, (2, 126, 127), arguments)
-        self.assertEqual(os.path.exists(os.path.join(self.runs, "n", "requests.jsonl")), begins)
+        if begins:
+            self.wait_until(lambda: "run-begin" in self.commands(), "the node hears of a run that begins")
+        else:
+            self.assertEqual(self.commands(), [])
 
     def test_the_node_hears_the_same(self):
         name = self.node()

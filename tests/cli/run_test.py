@@ -112,13 +112,13 @@ class Run(CommandTest):
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 9, errors)
-        self.assertEqual(self.requests(name)[-1]["command"], "run-end")
+        self.assertEqual(self.commands(name)[-1], "run-end")
 
     def test_second_signal_ends_at_once(self):
         files = [{"path": "/pfs/a", "dirty_bytes": 4096, "error": ""}]
         name = self.node(drain_steps=1000, unstored=files)
         process = self.start_run(name, "touch started")
-        self.wait_until(lambda: self.requests(name)[-1]["command"] == "run-end", "the drain began")
+        self.wait_until(lambda: "run-end" in self.commands(name), "the drain began")
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         self.assertIsNone(process.poll(), "the first signal leaves time to store")
@@ -172,8 +172,7 @@ class Run(CommandTest):
         self.node("a")
         self.node("b")
         self.cairn("run", "--node", "a", "--", CAIRN, "run", "--", "true", check=0)
-        commands = [request["command"] for request in self.requests("a")]
-        self.assertEqual(commands, ["run-begin", "run-begin", "run-end", "run-end"])
+        self.assertEqual(self.commands("a"), ["run-begin", "run-begin", "run-end", "run-end"])
         result = self.cairn("run", "--node", "b", "--", CAIRN, "status", "--json", check=0)
         self.assertEqual(json.loads(result.stdout)["node"], "b")
 
