@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node for a program that runs without LD_PRELOAD. A plugin loads libcairn_preload.so with
  * dlopen(RTLD_LOCAL), has it join a node, and calls the functions that it exports under libc's
- * names (open, pread, close, ...), which dlsym() finds in it. What the program itself does goes to the
- * kernel as before. C, and without a header of Cairn's.
+ * names (open, pread, close, ...), which dlsym() finds in it. What the program itself does goes to
+ * the kernel as before. C, and without a header of Cairn's.
  *
  * The plugin has to keep signal handlers out during each of its calls, because the library cannot
  * stand before sigaction() any more: a handler that never returns would keep the locks of its

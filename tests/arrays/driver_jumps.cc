@@ -23,6 +23,7 @@ constexpr unsigned kReadWrite = 0x0001;
 constexpr unsigned kTruncate = 0x0002;
 constexpr unsigned kCreate = 0x0010;
 constexpr haddr_t kAddressMax = haddr_t{1} << 62;
+constexpr hid_t kDefaultList = 0;
 constexpr size_t kBytes = size_t{1} << 20;
 
 sigjmp_buf place;
@@ -46,7 +47,7 @@ int main(int count, char** arguments) {
   const auto info = reinterpret_cast<const void* (*)()>(dlsym(plugin, "H5PLget_plugin_info"));
   const auto* driver = static_cast<const H5FD_class_t*>(info());
   H5FD_t* file =
-      driver->open(arguments[2], kReadWrite | kTruncate | kCreate, H5P_DEFAULT, kAddressMax);
+      driver->open(arguments[2], kReadWrite | kTruncate | kCreate, kDefaultList, kAddressMax);
   if (file == nullptr) return 3;
   std::vector<char> bytes(kBytes, 'a');
   signal(SIGALRM, jump);
@@ -55,11 +56,12 @@ int main(int count, char** arguments) {
   if (jumps == 0) start_timer(300);
   may_jump = 1;
   while (jumps < kJumps)
-    driver->write(file, H5FD_MEM_DRAW, H5P_DEFAULT, 0, bytes.size(), bytes.data());
+    driver->write(file, H5FD_MEM_DRAW, kDefaultList, 0, bytes.size(), bytes.data());
   start_timer(0);
   may_jump = 0;
   memset(bytes.data(), 'b', bytes.size());
-  if (driver->write(file, H5FD_MEM_DRAW, H5P_DEFAULT, 0, bytes.size(), bytes.data()) != 0) return 4;
+  if (driver->write(file, H5FD_MEM_DRAW, kDefaultList, 0, bytes.size(), bytes.data()) != 0)
+    return 4;
   if (driver->close(file) != 0) return 5;
   printf("%d jumps\n", static_cast<int>(jumps));
   return 0;

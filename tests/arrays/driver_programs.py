@@ -35,7 +35,8 @@ def wait_for_order():
 
 def chosen_by_name():
     """A list of file access properties with the driver, which no variable has chosen."""
-    properties = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    # What h5py.File sets, which decides about the file's format.
+    properties = h5py._hl.files.make_fapl(None)
     library = library_of("h5py")
     library.H5Pset_driver_by_name.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p]
     if library.H5Pset_driver_by_name(properties.id, b"cairn", None) < 0:
@@ -99,7 +100,7 @@ def write_slowly():
         file.flush()
         say("flushed")
         wait_for_order()
-        file["cells"][:] = CELLS + 1
+        file["cells"][:] = -CELLS
         say("changed")
         wait_for_order()
     say("closed")
