@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# lib/cairn/hdf5/libcairn_hdf5.so: the connector that HDF5 loads into programs that name it (src/frontends/hdf5). It
-# has a folder of its own, because HDF5_PLUGIN_PATH points there and HDF5 tries to load whatever lies in such a folder.
+# lib/cairn/hdf5/libcairn_hdf5.so: the connector that HDF5 loads into programs that name it (src/frontends/hdf5), and
+# beside it libcairn_vfd.so, the file driver (src/frontends/driver). They have a folder of their own, because
+# HDF5_PLUGIN_PATH points there and HDF5 tries to load whatever lies in such a folder.
 #
-# It is built with the headers of HDF5 and links none: its functions are those of the HDF5 that has loaded it. Debian
-# 12's HDF5 is too old, so ./dev brings the headers (tools/hdf5/headers.sh) to build/hdf5, for all build types.
+# They are built with the headers of HDF5 and link none: their functions are those of the HDF5 that has loaded them.
+# Debian 12's HDF5 is too old, so ./dev brings the headers (tools/hdf5/headers.sh) to build/hdf5, for all build types.
 
 set(CAIRN_HDF5_INCLUDE_DIR ${CMAKE_SOURCE_DIR}/build/hdf5 CACHE PATH "Headers of HDF5 2.x, for the connector")
 
@@ -19,20 +20,25 @@ else()
   message(STATUS "No headers of HDF5 in ${CAIRN_HDF5_INCLUDE_DIR} (./dev build brings them): no HDF5 connector")
 endif()
 
-# The room is in the table of modules; this makes a plugin of it.
-function(cairn_add_hdf5_connector)
-  set(map ${CMAKE_SOURCE_DIR}/src/frontends/hdf5/connector.map)
+# A room of the table of modules becomes a plugin beside the others. HDF5 unloads plugins that it has tried, and calls
+# from its exit handler.
+function(cairn_add_hdf5_plugin target room)
+  set(map ${CMAKE_SOURCE_DIR}/src/frontends/hdf5/plugin.map)
   # A target needs a source; all sources of this one are in the room's library.
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/hdf5_plugin.cc CONTENT "// See cmake/hdf5.cmake.\n")
-  add_library(cairn_hdf5_connector MODULE ${CMAKE_BINARY_DIR}/generated/hdf5_plugin.cc)
-  target_link_libraries(cairn_hdf5_connector PRIVATE cairn_hdf5)
-  set_target_properties(cairn_hdf5_connector PROPERTIES
-    OUTPUT_NAME cairn_hdf5 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/cairn/hdf5 LINK_DEPENDS ${map})
-  # HDF5 unloads plugins that it has tried, and calls from its exit handler.
-  target_link_options(cairn_hdf5_connector PRIVATE -Wl,-u,H5PLget_plugin_info -Wl,--version-script=${map}
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${target}.cc CONTENT "// See cmake/hdf5.cmake.\n")
+  add_library(${target} MODULE ${CMAKE_BINARY_DIR}/generated/${target}.cc)
+  target_link_libraries(${target} PRIVATE cairn_${room})
+  set_target_properties(${target} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/cairn/hdf5 LINK_DEPENDS ${map})
+  target_link_options(${target} PRIVATE -Wl,-u,H5PLget_plugin_info -Wl,--version-script=${map}
     -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,relro -Wl,--as-needed -Wl,--gc-sections)
-  target_link_options(cairn_hdf5_connector PRIVATE -static-libstdc++ -static-libgcc)
-  add_custom_command(TARGET cairn_hdf5_connector POST_BUILD
-    COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/preload_check.py
-            $<TARGET_FILE:cairn_hdf5_connector> VERBATIM)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/preload_check.py $<TARGET_FILE:${target}> VERBATIM)
+endfunction()
+
+function(cairn_add_hdf5_plugins)
+  cairn_add_hdf5_plugin(cairn_hdf5_connector hdf5)
+  set_target_properties(cairn_hdf5_connector PROPERTIES OUTPUT_NAME cairn_hdf5)
+  cairn_add_hdf5_plugin(cairn_vfd driver)
 endfunction()

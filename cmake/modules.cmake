@@ -63,6 +63,8 @@ cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
 # HDF5 loads it. Its headers are all that it has of HDF5 (cmake/hdf5.cmake).
 cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers
              DEPS policy/arrays)
+# The same, and beside it.
+cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)

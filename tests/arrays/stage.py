@@ -12,6 +12,7 @@ import under_cairn  # noqa: E402
 
 FOLDER = under_cairn.BUILD / "lib/cairn/hdf5"
 PLUGIN = FOLDER / "libcairn_hdf5.so"
+DRIVER = FOLDER / "libcairn_vfd.so"
 INSTALL_SECONDS = 600
 SUITE_SECONDS = 400
 
@@ -52,8 +53,8 @@ def environment(connector=True, plugin_path=True, **more):
     return variables
 
 
-def readelf(*words):
-    return subprocess.run(["readelf", *words, PLUGIN], check=True, capture_output=True, text=True).stdout
+def readelf(plugin, *words):
+    return subprocess.run(["readelf", *words, plugin], check=True, capture_output=True, text=True).stdout
 
 
 def compare_suites(package, run):

@@ -147,7 +147,7 @@ const H5VL_class_t* connector_class_for(const void* address) {
 }  // namespace cairn::hdf5
 
 // The two functions that HDF5 looks up in a plugin; the linker exports no others
-// (frontends/hdf5/connector.map).
+// (frontends/hdf5/plugin.map).
 extern "C" {
 
 H5PL_type_t H5PLget_plugin_type() { return H5PL_TYPE_VOL; }

@@ -28,6 +28,7 @@ struct Directory {
 
 // The text comes last: a start then touches one page of it all.
 struct Filter {
+  bool takes_everything;
   std::size_t used;
   Directory directories[kDirectoriesMax];
   unsigned directory_count;
@@ -102,6 +103,14 @@ const char* part_below(const Directory& directory, const char* path) {
   return path[directory.length] == '/' ? path + directory.length + 1 : nullptr;
 }
 
+// The part of the path below the first managed directory that it lies in, null when there is none.
+const char* part_below_any(const char* path) {
+  for (unsigned index = 0; index < filter.directory_count; ++index) {
+    if (const char* below = part_below(filter.directories[index], path)) return below;
+  }
+  return filter.takes_everything ? path + 1 : nullptr;
+}
+
 bool is_excluded(const char* path, const char* below) {
   for (unsigned index = 0; index < filter.exclude_count; ++index) {
     const char* pattern = filter.excludes[index];
@@ -116,12 +125,15 @@ bool is_excluded(const char* path, const char* below) {
 }  // namespace
 
 void PathFilter::configure(const char* directories, const char* excludes) {
+  filter.takes_everything = false;
   filter.used = 0;
   filter.directory_count = 0;
   filter.wanted_count = split(directories, filter.wanted, kDirectoriesMax);
   filter.exclude_count = split(excludes, filter.excludes, kExcludesMax);
   filter.state.store(0, std::memory_order_release);
 }
+
+void PathFilter::manage_everything() { filter.takes_everything = true; }
 
 void PathFilter::resolve() {
   if (filter.state.load(std::memory_order_acquire) == 2) return;
@@ -136,6 +148,7 @@ void PathFilter::resolve() {
 }
 
 bool PathFilter::may_manage_mount(std::uint64_t mount) {
+  if (filter.takes_everything) return true;
   for (unsigned index = 0; index < filter.directory_count; ++index) {
     // Kernels before 5.8 do not tell mounts apart: then the path decides alone.
     if (filter.directories[index].mount == mount || filter.directories[index].mount == 0)
@@ -157,10 +170,7 @@ bool PathFilter::may_manage_in(int directory) {
   // As a file in it would be judged.
   path[length] = '/';
   path[length + 1] = '\0';
-  for (unsigned index = 0; index < filter.directory_count; ++index) {
-    if (part_below(filter.directories[index], path) != nullptr) return true;
-  }
-  return false;
+  return part_below_any(path) != nullptr;
 }
 
 bool PathFilter::manages_path(const char* path) {
@@ -168,15 +178,12 @@ bool PathFilter::manages_path(const char* path) {
     const char* below = part_below(filter.directories[index], path);
     if (below != nullptr && !is_excluded(path, below)) return true;
   }
-  return false;
+  return filter.takes_everything && !is_excluded(path, path + 1);
 }
 
 const char* PathFilter::place_of(int fd, char* path, std::size_t size) {
   if (path_of(fd, path, size) <= 0 || path[0] != '/') return nullptr;
-  for (unsigned index = 0; index < filter.directory_count; ++index) {
-    if (const char* below = part_below(filter.directories[index], path)) return below;
-  }
-  return nullptr;
+  return part_below_any(path);
 }
 
 }  // namespace cairn

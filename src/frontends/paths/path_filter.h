@@ -19,6 +19,9 @@ class PathFilter {
  public:
   // Both are lists separated by colons; null is an empty list.
   static void configure(const char* directories, const char* excludes);
+  // All files are managed that no exclude pattern names: for a process in which only those files
+  // come here that are to be buffered.
+  static void manage_everything();
   // Finds out where the directories really are. Called at the first open; cheap afterwards.
   static void resolve();
   // False when no file of this mount can be managed: saves asking for the path.

@@ -77,6 +77,17 @@ TEST_F(PathFilterTest, ManagesTheWholeTreeFromTheRoot) {
   EXPECT_TRUE(manages("file"));
 }
 
+TEST_F(PathFilterTest, ManagesEverythingUntilItIsConfiguredAnew) {
+  manage("", "*.log");
+  PathFilter::manage_everything();
+  EXPECT_TRUE(manages("file"));
+  EXPECT_TRUE(PathFilter::may_manage_mount(12345));
+  EXPECT_FALSE(manages("a.log"));
+  manage(root_ + "/managed");
+  EXPECT_FALSE(manages("file"));
+  EXPECT_TRUE(manages("managed/file"));
+}
+
 TEST_F(PathFilterTest, JudgesADescriptorByWhereItsFileIs) {
   manage(root_ + "/managed");
   const std::string path = root_ + "/managed/../managed/below/file";

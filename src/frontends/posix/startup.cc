@@ -2,8 +2,11 @@
 // The start of the library in a program: it reads the environment and meets inherited descriptors.
 #include "frontends/posix/startup.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -39,11 +42,18 @@ pthread_key_t thread_exit_key;
 
 void watch_thread(const void* state) { pthread_setspecific(thread_exit_key, state); }
 
-}  // namespace
+// Whether the program had been running when it loaded this library. One that is preloaded stands
+// before libc in the list of the dynamic linker.
+bool is_late() {
+  dl_find_object own;
+  if (_dl_find_object(reinterpret_cast<void*>(&watch_thread), &own) != 0) return false;
+  const link_map* map = own.dlfo_link_map;
+  while (map != nullptr && strstr(map->l_name, "/libc.so") == nullptr) map = map->l_next;
+  return map == nullptr;
+}
 
-void start_session() {
-  const char* socket_path = getenv("CAIRN_SOCKET");
-  if (socket_path == nullptr || *socket_path == '\0' || getenv("CAIRN_BYPASS") != nullptr) return;
+// All of a start but the descriptors that the process has inherited.
+void configure_process(const char* socket_path) {
   set_check_handler(note_failed_check);
   const char* run = getenv("CAIRN_RUN");
   Session::begin_process();
@@ -63,10 +73,25 @@ void start_session() {
   KernelFiles::set_capacity(capacity_of("kernel-files", UINT32_MAX));
   read_size_limit();
   start_processes(environ);
+}
+
+}  // namespace
+
+void start_session() {
+  const char* socket_path = getenv("CAIRN_SOCKET");
+  if (socket_path == nullptr || *socket_path == '\0' || getenv("CAIRN_BYPASS") != nullptr) return;
+  // What the descriptors mean that it was started with, only the program knows by now.
+  if (is_late()) return;
+  configure_process(socket_path);
   start_streams();
   // Attaching waits for the first call that needs it: a program that never touches a managed file
   // pays nothing.
   inherit_descriptors(environ);
+}
+
+void join_late(const char* socket_path) {
+  configure_process(socket_path);
+  if (getenv("CAIRN_BUFFER") == nullptr) PathFilter::manage_everything();
 }
 
 }  // namespace cairn
