@@ -117,7 +117,7 @@ cairn_module(service/fetching
 cairn_module(service/gathering
              DEPS memory/tiers memory/backing memory/buffer policy/arrays service/process service/write_back
                   service/attachment service/fetching
-             LIBRARIES Threads::Threads)
+             LIBRARIES cairn_deflate Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back
                   service/attachment service/durability service/learning service/capacity service/treatment

@@ -138,6 +138,8 @@ std::string dataset_text(const Json& dataset) {
     text +=
         fmt::format("  cached    {} of {} chunks, {}\n", unsigned_field(dataset, "cached_chunks"),
                     of, format_size(unsigned_field(dataset, "cached_bytes")));
+    if (const uint64_t ahead = unsigned_field(dataset, "unpacked_ahead"); ahead != 0)
+      text += fmt::format("  ahead     {} chunks unpacked before they were read\n", ahead);
   } else if (text_field(dataset, "not_served").empty()) {
     text += "  chunks    not known yet\n";
   }

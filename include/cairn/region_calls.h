@@ -75,6 +75,26 @@ struct CairnArrayRead {
  * above, or an array of more dimensions than the node follows. -EAGAIN: it has no time now. */
 int cairn_array_read(const struct CairnArrayRead* read);
 
+/* A box of an array whose chunks lie packed in the file. */
+struct CairnPackedRead {
+  int32_t descriptor; /* as in CairnRegion */
+  uint32_t dimensions;
+  uint32_t filter_count;
+  uint32_t reserved;       /* 0 */
+  const uint32_t* filters; /* by their registered numbers, in the order of packing */
+  uint64_t cell_bytes;
+  uint64_t token[2];     /* names the dataset in its file */
+  const uint64_t* shape; /* of the array: cells in each dimension */
+  const uint64_t* chunk; /* of the file */
+  const uint64_t* first; /* of the box */
+  const uint64_t* count;
+};
+
+/* Says that the program has read a box. The node may unpack the chunks then that it expects to be
+ * read, if it finds where they are: in a region that policy/arrays/packed_array.h has the name and
+ * the form of. -ENOTSUP, -EAGAIN: as above. */
+int cairn_packed_read(const struct CairnPackedRead* read);
+
 /* A dataset that the program reads, and how its reads went since the news before. What the numbers
  * of layouts and reasons mean stands in policy/arrays/dataset_news.h. */
 struct CairnArrayNews {

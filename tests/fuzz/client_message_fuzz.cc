@@ -53,6 +53,11 @@ struct IsSound {
     return is_live(it.object) && it.array.bytes() != 0 && !it.box.is_empty() &&
            arrays::whole(it.array.shape).contains(it.box);
   }
+  bool operator()(const message::PackedRead& it) const {
+    return is_live(it.object) && it.array.grid().has_value() && it.array.chunk_bytes() != 0 &&
+           !it.array.filters.all().empty() && !it.box.is_empty() &&
+           arrays::whole(it.array.shape).contains(it.box);
+  }
   bool operator()(const message::ArrayNews& it) const {
     const bool has_cells =
         it.news.shape.size() == 0 || arrays::whole(it.news.shape).cells().value_or(0) != 0;

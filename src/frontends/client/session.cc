@@ -395,6 +395,10 @@ bool Session::notify(const protocol::ArrayNewsMessage& message) {
   return socket_ >= 0 && is_attached() && send_hint(socket_, &message, sizeof message) == 0;
 }
 
+bool Session::notify(const protocol::PackedReadMessage& message) {
+  return socket_ >= 0 && is_attached() && send_hint(socket_, &message, sizeof message) == 0;
+}
+
 void Session::notify_inherited() {
   if (!is_attached()) return ledger_.tell_inherited();
   protocol::Header message;

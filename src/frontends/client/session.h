@@ -130,6 +130,7 @@ class Session final : public HandOver, public OwnerWatch {
   // False when it was not sent: the service has no time for it now.
   bool notify(const protocol::ArrayReadMessage& message);
   bool notify(const protocol::ArrayNewsMessage& message);
+  bool notify(const protocol::PackedReadMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command, const char* reason);
   // The private descriptors of the session (socket, segments, pools): never the application's to

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <span>
 
 #include "base/check.h"
 #include "frontends/hdf5/dataset_news.h"
@@ -44,7 +45,6 @@ Array* Array::look_at(Dataset& dataset, hid_t transfer) {
   }
   auto* array = new (std::nothrow) Array(library);
   bool is_fit = array != nullptr && array->look_at_layout(creation);
-  library.call.H5Pclose(creation);
   if (is_fit) {
     array->type_ = ask_dataset(dataset, H5VL_DATASET_GET_TYPE, transfer);
     array->space_ = ask_dataset(dataset, H5VL_DATASET_GET_SPACE, transfer);
@@ -52,6 +52,8 @@ Array* Array::look_at(Dataset& dataset, hid_t transfer) {
         array->look_at_type() && array->look_at_space() &&
         (array->is_contiguous_ ? array->look_at_rows(dataset, transfer) : array->look_at_grid());
   }
+  if (is_fit && array->is_packed()) array->look_at_filters(creation, dataset);
+  library.call.H5Pclose(creation);
   if (is_fit) return array;
   if (array != nullptr) leave_all(dataset, array->unfit_);
   delete array;
@@ -149,16 +151,44 @@ std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
 
 bool Array::look_at_grid() {
   if (chunk_.size() != shape_.size()) return is_unfit(LeftReason::kShape);
+  arrays::Coordinates cut = chunk_;
   for (std::size_t at = 0; at < shape_.size(); ++at) {
     // A dataset that grows may be smaller than its chunk for now.
-    chunk_[at] = std::min(chunk_[at], shape_[at]);
-    if (chunk_[at] == 0) return is_unfit(LeftReason::kShape);
+    cut[at] = std::min(chunk_[at], shape_[at]);
+    if (cut[at] == 0) return is_unfit(LeftReason::kShape);
   }
-  auto grid = arrays::ChunkGrid::of(shape_, arrays::ChunkShape::plain(chunk_));
+  auto grid = arrays::ChunkGrid::of(shape_, arrays::ChunkShape::plain(cut));
   if (!grid) return is_unfit(LeftReason::kShape);
   grid_ = *grid;
   const auto cells = grid_->chunk(0).cells();
   return (cells && *cells <= kChunkBytesMax / cell_bytes_) || is_unfit(LeftReason::kLargeChunk);
+}
+
+// HDF5 may have left chunks at the edges as they were; and the native connector alone knows where
+// chunks are.
+void Array::look_at_filters(hid_t creation, const Dataset& dataset) {
+  constexpr std::size_t kMost = arrays::FilterList::kMost;
+  const Hdf5Functions& call = library_.call;
+  const int count = call.H5Pget_nfilters(creation);
+  unsigned options = 0;
+  if (!dataset.file->is_native || count < 1 || count > static_cast<int>(kMost) ||
+      call.H5Pget_chunk_opts(creation, &options) < 0 || options != 0)
+    return;
+  std::array<std::uint32_t, kMost> numbers{};
+  for (int at = 0; at < count; ++at) {
+    unsigned value = 0;
+    std::size_t values = 1;
+    const int number = call.H5Pget_filter2(creation, static_cast<unsigned>(at), nullptr, &values,
+                                           &value, 0, nullptr, nullptr);
+    // Bytes of other cells than these.
+    if (number == H5Z_FILTER_SHUFFLE && value != cell_bytes_) return;
+    numbers[static_cast<std::size_t>(at)] = static_cast<std::uint32_t>(std::max(number, 0));
+  }
+  const auto filters =
+      arrays::FilterList::of(std::span(numbers).first(static_cast<std::size_t>(count)));
+  if (!filters) return;
+  arrays::PackedArray packed{dataset.token_words(), shape_, chunk_, cell_bytes_, *filters};
+  if (packed.grid()) packed_ = packed;
 }
 
 void Array::note_unpacked(std::uint64_t bytes, double seconds) {

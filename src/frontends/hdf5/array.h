@@ -16,6 +16,7 @@
 #include "policy/arrays/chunk_grid.h"
 #include "policy/arrays/dataset_news.h"
 #include "policy/arrays/file_array.h"
+#include "policy/arrays/packed_array.h"
 #include "policy/arrays/slab_ahead.h"
 
 namespace cairn::hdf5 {
@@ -41,6 +42,13 @@ class Array final : public Memory {
   // Chunks that parts were read of, as the node has heard, the latest last.
   std::deque<std::uint64_t> told_chunks;
 
+  // What it takes to unpack chunks without HDF5, if the filters are plain ones.
+  const arrays::PackedArray* packed() const { return packed_ ? &*packed_ : nullptr; }
+  // The chunks that the read before was in, of which the node has heard.
+  std::optional<arrays::Box> told_places;
+  // How often the table of chunks was made for the node.
+  unsigned tables_made = 0;
+
   hid_t type() const { return type_; }
   std::size_t cell_bytes() const { return cell_bytes_; }
   const arrays::ChunkGrid& grid() const { return *grid_; }
@@ -59,6 +67,7 @@ class Array final : public Memory {
   bool look_at_type();
   bool look_at_space();
   bool look_at_grid();
+  void look_at_filters(hid_t creation, const Dataset& dataset);
   bool look_at_rows(const Dataset& dataset, hid_t transfer);
 
   Library& library_;
@@ -70,6 +79,7 @@ class Array final : public Memory {
   arrays::Coordinates chunk_;
   bool is_contiguous_ = false;
   std::optional<arrays::ChunkGrid> grid_;
+  std::optional<arrays::PackedArray> packed_;
   std::optional<arrays::SlabAhead> ahead_;
   arrays::FileArray in_file_;
   std::uint64_t unpacked_bytes_ = 0;

@@ -123,6 +123,7 @@ namespace cairn::hdf5 {
   NAME(H5Pget_chunk)               \
   NAME(H5Pget_nfilters)            \
   NAME(H5Pget_filter2)             \
+  NAME(H5Pget_chunk_opts)          \
   NAME(H5Pget_external_count)      \
   NAME(H5Pequal)                   \
   NAME(H5Pget_fill_time)           \

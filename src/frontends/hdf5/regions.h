@@ -14,6 +14,7 @@ struct RegionCalls {
   decltype(&::cairn_region_read) read;
   decltype(&::cairn_region_keep) keep;
   decltype(&::cairn_array_read) tell;
+  decltype(&::cairn_packed_read) tell_packed;
   decltype(&::cairn_array_news) news;
   decltype(&::cairn_array_grid) grid;
 };

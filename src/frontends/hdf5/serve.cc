@@ -10,6 +10,7 @@
 #include "frontends/hdf5/dataset_identity.h"
 #include "frontends/hdf5/dataset_news.h"
 #include "frontends/hdf5/kept_errors.h"
+#include "frontends/hdf5/packed_reads.h"
 #include "frontends/hdf5/selection.h"
 
 namespace cairn::hdf5 {
@@ -75,6 +76,7 @@ bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   array.grid().for_each(array.grid().chunks_of(*box), [&](std::uint64_t number) {
     is_served = is_served && chunks.read_chunk(number);
   });
+  if (is_served) tell_of_packed_read(dataset, array, read, *box);
   return is_served;
 }
 

@@ -31,7 +31,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 7;
+inline constexpr std::uint16_t kVersion = 8;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -59,8 +59,9 @@ enum class Type : std::uint16_t {
   // ObjectMessage with one descriptor, of a directory, on a new connection -> Flushed: its names
   // are durable; `durable`: in the store
   kMakeNamesDurable,
-  kArrayRead,  // ArrayReadMessage: the program reads a box of an array; nothing is waited for
-  kArrayNews,  // ArrayNewsMessage: what array it reads, and how that went; nothing is waited for
+  kArrayRead,   // ArrayReadMessage: the program reads a box of an array; nothing is waited for
+  kArrayNews,   // ArrayNewsMessage: what array it reads, and how that went; nothing is waited for
+  kPackedRead,  // PackedReadMessage: it has read a box of a packed array; nothing is waited for
 };
 
 struct Header {
@@ -202,6 +203,24 @@ struct ArrayNewsMessage {
   char name[180] = {};  // with its end; of a longer one the last part, behind "..."
 };
 
+// A box of an array whose chunks lie packed in the file. Where they lie is in a region of the file
+// that policy/arrays/packed_array.h has the name of. Units: cells, and bytes where it says so.
+struct PackedReadMessage {
+  static constexpr std::size_t kDimensionsMax = ArrayReadMessage::kDimensionsMax;
+  static constexpr std::size_t kFiltersMax = 3;
+  Header header{kMagic, kVersion, Type::kPackedRead};
+  std::uint32_t object = 0;      // ObjectIndex of the file
+  std::int32_t descriptor = -1;  // the client's own number of it
+  std::uint32_t dimensions = 0;
+  std::uint32_t filters[kFiltersMax] = {};  // in the order of packing; behind the last of them 0
+  std::uint64_t cell_bytes = 0;
+  std::uint64_t token[2] = {};
+  std::uint64_t shape[kDimensionsMax] = {};
+  std::uint64_t chunk[kDimensionsMax] = {};  // of the file
+  std::uint64_t first[kDimensionsMax] = {};
+  std::uint64_t count[kDimensionsMax] = {};
+};
+
 struct Flushed {
   Header header{kMagic, kVersion, Type::kFlushed};
   std::int32_t error = 0;   // 0 or errno
@@ -225,6 +244,7 @@ static_assert(kIsSound<ForeignMessage> && offsetof(ForeignMessage, header) == 0)
 static_assert(kIsSound<UnservedMessage> && offsetof(UnservedMessage, header) == 0);
 static_assert(kIsSound<ArrayReadMessage> && offsetof(ArrayReadMessage, header) == 0);
 static_assert(kIsSound<ArrayNewsMessage> && offsetof(ArrayNewsMessage, header) == 0);
+static_assert(kIsSound<PackedReadMessage> && offsetof(PackedReadMessage, header) == 0);
 static_assert(kIsSound<Flushed> && offsetof(Flushed, header) == 0);
 static_assert(sizeof(Welcome) != sizeof(Refused), "a client tells them by their size, too");
 

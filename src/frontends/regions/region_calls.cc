@@ -160,6 +160,27 @@ int tell_of_array(const CairnArrayRead& read) {
   return session.notify(message) ? 0 : -EAGAIN;
 }
 
+int tell_of_packed(const CairnPackedRead& read) {
+  using protocol::PackedReadMessage;
+  Session& session = Session::instance();
+  if (file_of(session.actor_if_any(), read.descriptor) == nullptr || read.dimensions == 0 ||
+      read.dimensions > PackedReadMessage::kDimensionsMax ||
+      read.filter_count > PackedReadMessage::kFiltersMax)
+    return -ENOTSUP;
+  PackedReadMessage message;
+  message.object = raw(DescriptorTable::find(read.descriptor)->object);
+  message.descriptor = read.descriptor;
+  message.dimensions = read.dimensions;
+  std::copy_n(read.filters, read.filter_count, message.filters);
+  message.cell_bytes = read.cell_bytes;
+  std::copy_n(read.token, std::size(read.token), message.token);
+  std::copy_n(read.shape, read.dimensions, message.shape);
+  std::copy_n(read.chunk, read.dimensions, message.chunk);
+  std::copy_n(read.first, read.dimensions, message.first);
+  std::copy_n(read.count, read.dimensions, message.count);
+  return session.notify(message) ? 0 : -EAGAIN;
+}
+
 int grid_of_array(int descriptor, const ArrayName& name, std::uint32_t dimensions,
                   std::uint64_t* numbers) {
   const OpenFile* open = DescriptorTable::find(descriptor);
@@ -240,6 +261,11 @@ __attribute__((visibility("default"))) int cairn_region_keep(const CairnRegion* 
 __attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead* read) {
   const cairn::ErrnoKeeper keeper;
   return cairn::tell_of_array(*read);
+}
+
+__attribute__((visibility("default"))) int cairn_packed_read(const CairnPackedRead* read) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::tell_of_packed(*read);
 }
 
 __attribute__((visibility("default"))) int cairn_array_news(const CairnArrayNews* news) {

@@ -29,6 +29,8 @@ class AttachEvents {
   virtual void on_discarded(ObjectIndex object) = 0;
   // A program, of whose process `reader` is the present image, reads a box of an array.
   virtual void on_array_read(const message::ArrayRead& read, Owner reader) = 0;
+  // The same of an array that is packed in its file.
+  virtual void on_packed_read(const message::PackedRead& read, Owner reader) = 0;
   // What a program of that run reads of arrays.
   virtual void on_array_news(const message::ArrayNews& news, std::uint32_t run) = 0;
   // These answer the asker, those that store in threads of their own.

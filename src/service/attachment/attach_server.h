@@ -116,6 +116,7 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given);
   bool act(std::uint64_t id, Connection& connection, message::Discarded discarded);
   bool act(std::uint64_t id, Connection& connection, const message::ArrayRead& read);
+  bool act(std::uint64_t id, Connection& connection, const message::PackedRead& read);
   bool act(std::uint64_t id, Connection& connection, const message::ArrayNews& news);
   bool act(std::uint64_t id, Connection& connection, message::Inherited);
   bool act(std::uint64_t id, Connection& connection, message::Foreign foreign);

@@ -54,6 +54,12 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, const message::
   return true;
 }
 
+bool AttachServer::act(std::uint64_t id, Connection& connection, const message::PackedRead& read) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_packed_read(read, connection.owner);
+  return true;
+}
+
 bool AttachServer::act(std::uint64_t id, Connection& connection, const message::ArrayNews& news) {
   if (!connection.owner) return act(id, connection, kTooEarly);
   events_.on_array_news(news, connection.run);

@@ -43,6 +43,7 @@ class Told final : public AttachEvents {
     changed_.notify_all();
   }
   void on_array_read(const message::ArrayRead&, Owner) override {}
+  void on_packed_read(const message::PackedRead&, Owner) override {}
   void on_array_news(const message::ArrayNews&, std::uint32_t) override {}
   void on_question(Asker asker, const message::Flush&) override { asker.answer(0); }
   void on_question(Asker asker, const message::Sync&) override { hear(std::move(asker)); }

@@ -211,6 +211,33 @@ ClientMessage decode_array_news(const Datagram& datagram, const ObjectTable& obj
                             std::move(news)};
 }
 
+ClientMessage decode_packed_read(const Datagram& datagram, const ObjectTable& objects) {
+  protocol::PackedReadMessage told;
+  if (!read_whole(datagram, &told)) return Malformed{"a packed array's message of another length"};
+  if (const char* fault = fault_of(told.object, objects); fault != nullptr) return Malformed{fault};
+  const std::size_t dimensions = told.dimensions;
+  if (dimensions == 0 || dimensions > protocol::PackedReadMessage::kDimensionsMax)
+    return Malformed{"an array of no dimensions, or of too many"};
+  const auto* const end = std::find(std::begin(told.filters), std::end(told.filters), 0U);
+  const auto filters = arrays::FilterList::of(std::span(std::begin(told.filters), end));
+  if (!filters) return Malformed{"filters that only a library undoes"};
+  const auto numbers = [dimensions](const std::uint64_t* from) {
+    return arrays::Coordinates(std::span(from, dimensions));
+  };
+  arrays::PackedArray array{.shape = numbers(told.shape),
+                            .chunk = numbers(told.chunk),
+                            .cell_bytes = told.cell_bytes,
+                            .filters = *filters};
+  std::copy_n(told.token, array.token.size(), array.token.begin());
+  arrays::Box box{numbers(told.first), numbers(told.count)};
+  if (const char* fault = fault_of(arrays::FileArray{array.shape, array.cell_bytes, 0}, box);
+      fault != nullptr)
+    return Malformed{fault};
+  if (!array.grid()) return Malformed{"chunks that are not unpacked"};
+  return message::PackedRead{static_cast<ObjectIndex>(told.object), datagram.sender,
+                             told.descriptor, array, box};
+}
+
 // The messages that say no more than their type.
 ClientMessage decode_header(Type type, const Datagram& datagram) {
   if (datagram.length != sizeof(protocol::Header))
@@ -334,6 +361,8 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
       return decode_array_read(datagram, objects);
     case Type::kArrayNews:
       return decode_array_news(datagram, objects);
+    case Type::kPackedRead:
+      return decode_packed_read(datagram, objects);
     case Type::kWelcome:
     case Type::kRefused:
     case Type::kFlushed:

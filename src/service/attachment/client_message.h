@@ -24,6 +24,7 @@
 #include "memory/catalog/object_table.h"
 #include "policy/arrays/dataset_news.h"
 #include "policy/arrays/file_array.h"
+#include "policy/arrays/packed_array.h"
 #include "service/process/unique_fd.h"
 
 namespace cairn::node {
@@ -134,6 +135,13 @@ struct ArrayNews {
   std::int32_t descriptor;   // the sender's, of the file; any number
   arrays::DatasetNews news;  // its numbers are those of arrays that may be in a file
 };
+struct PackedRead {
+  ObjectIndex object;  // live when the message was decoded
+  pid_t sender;
+  std::int32_t descriptor;    // the sender's, of the file; any number
+  arrays::PackedArray array;  // which has a grid
+  arrays::Box box;            // of the array, and not empty
+};
 struct MakeNamesDurable {
   bool in_store;
   UniqueFd directory;  // of any kind; none when it was lost on its way
@@ -147,7 +155,7 @@ using ClientMessage =
                  message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
                  message::MeetUnserved, message::MakeDurable, message::NoteCut,
                  message::NoteRenamed, message::MakeNamesDurable, message::ArrayRead,
-                 message::ArrayNews>;
+                 message::ArrayNews, message::PackedRead>;
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);

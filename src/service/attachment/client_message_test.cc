@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <random>
 
+#include "service/attachment/testing/array_messages.h"
+
 namespace cairn::node {
 namespace {
 
@@ -58,43 +60,6 @@ std::string unserved(Type type) {
   return bytes_of(message);
 }
 
-// Rows 2 and 3 of an array of 8 rows of 4 cells.
-protocol::ArrayReadMessage array_read() {
-  protocol::ArrayReadMessage message;
-  message.object = kLive;
-  message.dimensions = 2;
-  message.cell_bytes = 8;
-  message.offset = 100;
-  message.shape[0] = 8;
-  message.shape[1] = 4;
-  message.first[0] = 2;
-  message.count[0] = 2;
-  message.count[1] = 4;
-  return message;
-}
-
-// A packed array of 8 rows of 4 cells, in chunks of 3 rows.
-protocol::ArrayNewsMessage array_news() {
-  protocol::ArrayNewsMessage message;
-  message.object = kLive;
-  message.dimensions = 2;
-  message.has_chunks = 1;
-  message.layout = static_cast<std::uint32_t>(arrays::Layout::kChunked);
-  message.cell_bytes = 8;
-  message.token[0] = 800;
-  message.shape[0] = 8;
-  message.shape[1] = 4;
-  message.chunk[0] = 3;
-  message.chunk[1] = 4;
-  message.filters[0] = 2;
-  message.filters[1] = 1;
-  message.served_bytes = 256;
-  message.served_reads = 5;
-  message.left_reads[static_cast<std::size_t>(arrays::LeftReason::kNotThere)] = 3;
-  std::strcpy(message.name, "/group/x");
-  return message;
-}
-
 std::vector<Sample> samples() {
   protocol::Hello hello;
   hello.run = 7;
@@ -117,8 +82,9 @@ std::vector<Sample> samples() {
           {Type::kKeepThrough, unserved(Type::kKeepThrough), 1},
           {Type::kTakenOver, bare(Type::kTakenOver), 0},
           {Type::kMeetUnserved, about(Type::kMeetUnserved, kLive), 0},
-          {Type::kArrayRead, bytes_of(array_read()), 0},
-          {Type::kArrayNews, bytes_of(array_news()), 0}};
+          {Type::kArrayRead, bytes_of(testing::array_read(kLive)), 0},
+          {Type::kArrayNews, bytes_of(testing::array_news(kLive)), 0},
+          {Type::kPackedRead, bytes_of(testing::packed_read(kLive)), 0}};
 }
 
 unsigned given_seed() {
@@ -317,6 +283,10 @@ struct IsSound {
     return is_live(it.object) && it.array.cell_bytes != 0 && !it.box.is_empty() &&
            it.array.bytes() != 0 && arrays::whole(it.array.shape).contains(it.box);
   }
+  bool operator()(const message::PackedRead& it) const {
+    return is_live(it.object) && it.array.grid().has_value() && !it.box.is_empty() &&
+           !it.array.filters.all().empty() && arrays::whole(it.array.shape).contains(it.box);
+  }
   bool operator()(const message::ArrayNews& it) const {
     const arrays::DatasetNews& news = it.news;
     const auto is_positive = [](std::uint64_t cells) { return cells != 0; };
@@ -346,68 +316,6 @@ struct IsSound {
     return static_cast<bool>(it.directory);
   }
 };
-
-TEST_F(ClientMessages, ABoxIsOneOfItsArray) {
-  const auto decoded = exchange(bytes_of(array_read()), 0);
-  const auto& read = std::get<message::ArrayRead>(decoded);
-  EXPECT_EQ(read.array, (arrays::FileArray{{8, 4}, 8, 100}));
-  EXPECT_EQ(read.box, (arrays::Box{{2, 0}, {2, 4}}));
-  EXPECT_FALSE(read.was_kept);
-  const auto is_malformed = [this](auto&& change) {
-    protocol::ArrayReadMessage message = array_read();
-    change(message);
-    return std::holds_alternative<message::Malformed>(exchange(bytes_of(message), 0));
-  };
-  EXPECT_TRUE(is_malformed([](auto& it) { it.object = kFree; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 0; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 9; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.cell_bytes = 0; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.was_kept = 2; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.count[0] = 0; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.first[0] = 7; })) << "beyond the last row";
-  EXPECT_TRUE(is_malformed([](auto& it) { it.first[0] = UINT64_MAX; })) << "which wraps";
-  EXPECT_TRUE(is_malformed([](auto& it) { it.shape[0] = std::uint64_t{1} << 61; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.offset = UINT64_MAX; }));
-}
-
-TEST_F(ClientMessages, NewsOfAnArrayAreOfOneThatMayBe) {
-  const auto decoded = exchange(bytes_of(array_news()), 0);
-  const auto* told = std::get_if<message::ArrayNews>(&decoded);
-  ASSERT_NE(told, nullptr);
-  EXPECT_EQ(told->news.name, "/group/x");
-  EXPECT_EQ(told->news.layout, arrays::Layout::kChunked);
-  EXPECT_EQ(told->news.shape, (arrays::Coordinates{8, 4}));
-  EXPECT_EQ(told->news.chunk, (arrays::Coordinates{3, 4}));
-  EXPECT_EQ(told->news.filters, (std::vector<std::uint32_t>{2, 1}));
-  EXPECT_EQ(told->news.token[0], 800u);
-  EXPECT_EQ(told->news.served_reads, 5u);
-  EXPECT_EQ(told->news.served_bytes, 256u);
-  EXPECT_EQ(told->news.all_left(), 3u);
-  const std::vector<void (*)(protocol::ArrayNewsMessage*)> damages = {
-      [](auto* news) { news->object = kFree; },
-      [](auto* news) { news->dimensions = 9; },
-      [](auto* news) { news->has_chunks = 2; },
-      [](auto* news) { news->layout = 3; },
-      [](auto* news) { news->layout = 1; },  // has no chunks
-      [](auto* news) { news->unfit = 12; },  // a reason of single reads
-      [](auto* news) { news->unfit = 0x80000000; },
-      [](auto* news) { news->cell_bytes = 0; },
-      [](auto* news) { news->shape[1] = 0; },
-      [](auto* news) { news->shape[0] = UINT64_MAX; },
-      [](auto* news) { news->chunk[0] = 0; },
-      [](auto* news) { news->chunk[1] = UINT64_MAX; },
-      [](auto* news) { std::memset(news->name, 'a', sizeof news->name); }};
-  for (std::size_t at = 0; at < damages.size(); ++at) {
-    protocol::ArrayNewsMessage message = array_news();
-    damages[at](&message);
-    EXPECT_TRUE(is_malformed(bytes_of(message), 0)) << at;
-  }
-  // A client need not know its shape.
-  protocol::ArrayNewsMessage bare = array_news();
-  bare.dimensions = 0;
-  bare.cell_bytes = 0;
-  EXPECT_FALSE(is_malformed(bytes_of(bare), 0));
-}
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {
   constexpr int kMessages = 60'000;

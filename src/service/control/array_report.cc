@@ -162,6 +162,9 @@ Json ArrayReport::of_file(const Question& question) const {
   Json list = Json::array();
   for (std::size_t at = 0; at < entries.size(); ++at) {
     Json dataset = description(entries[at]);
+    if (grids[at] && entries[at].total.layout == Layout::kChunked)
+      dataset["unpacked_ahead"] =
+          from_.gatherer.unpacker().unpacked_of(file, entries[at].total.token);
     if (const auto& grid = grids[at]) {
       dataset.update(chunks_of(file, entries[at].total, *grid, std::min(grid->chunks(), most),
                                question.names_chunks));

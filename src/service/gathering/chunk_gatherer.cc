@@ -32,11 +32,13 @@ constexpr std::chrono::seconds kUnreadMax(60);
 
 void ChunkGatherer::start() {
   CAIRN_CHECK(!thread_.joinable());
+  unpacker_.start();
   if (with_.budget_percent == 0) return;
   thread_ = std::thread([this] { work(); });
 }
 
 void ChunkGatherer::stop() {
+  unpacker_.stop();
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);

@@ -26,7 +26,6 @@
 #include <list>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -37,20 +36,10 @@
 #include "service/attachment/client_message.h"
 #include "service/fetching/source_files.h"
 #include "service/gathering/array_watch.h"
-#include "service/write_back/flusher.h"
-#include "service/write_back/store_files.h"
+#include "service/gathering/chunk_unpacker.h"
+#include "service/gathering/gathering_options.h"
 
 namespace cairn::node {
-
-// All of them outlive the gatherer.
-struct ChunkGathererOptions {
-  const NodeMemory& memory;
-  Owner self;  // the service as the owner of locks and buckets
-  StoreFiles& files;
-  Flusher& flusher;
-  std::shared_mutex& fetches;  // held shared while something is fetched
-  unsigned budget_percent;     // of RAM, for what is fetched ahead; 0: nothing is gathered
-};
 
 class ChunkGatherer {
  public:
@@ -61,7 +50,7 @@ class ChunkGatherer {
   // A chunk is gathered in memory of the service.
   static constexpr std::uint64_t kChunkBytesMax = std::uint64_t{64} << 20;
 
-  explicit ChunkGatherer(const ChunkGathererOptions& options) : with_(options) {}
+  explicit ChunkGatherer(const GatheringOptions& options) : with_(options), unpacker_(options) {}
   ~ChunkGatherer() { stop(); }
   ChunkGatherer(const ChunkGatherer&) = delete;
   ChunkGatherer& operator=(const ChunkGatherer&) = delete;
@@ -69,6 +58,9 @@ class ChunkGatherer {
   void start();
   void stop();
   void on_array_read(const message::ArrayRead& read, Owner reader);
+  // Arrays that are packed in their file are not gathered, but unpacked.
+  ChunkUnpacker& unpacker() { return unpacker_; }
+  const ChunkUnpacker& unpacker() const { return unpacker_; }
   // A user says in what chunks programs will read the array, of the file's present version.
   void expect(ObjectIndex file, const arrays::FileArray& array, const arrays::ChunkGrid& grid);
   // The grid that the array's boxes have shown; none where they have not, or nobody reads it.
@@ -115,7 +107,8 @@ class ChunkGatherer {
   bool read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to);
   bool is_current(const Chunk& chunk) const;
 
-  const ChunkGathererOptions with_;
+  const GatheringOptions with_;
+  ChunkUnpacker unpacker_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Watched> watched_;  // the latest first

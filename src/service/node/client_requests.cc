@@ -47,6 +47,10 @@ void ClientRequests::on_array_read(const message::ArrayRead& read, Owner reader)
   to_.gatherer.on_array_read(read, reader);
 }
 
+void ClientRequests::on_packed_read(const message::PackedRead& read, Owner reader) {
+  to_.gatherer.unpacker().on_packed_read(read, reader);
+}
+
 void ClientRequests::on_array_news(const message::ArrayNews& told, std::uint32_t run) {
   const ObjectKey file = to_.memory.objects().at(told.object).key();
   if (file.kind == ObjectKind::kRegion) return;

@@ -55,6 +55,7 @@ class ClientRequests final : public AttachEvents {
   void on_descriptor(ObjectIndex object) override;
   void on_discarded(ObjectIndex object) override;
   void on_array_read(const message::ArrayRead& read, Owner reader) override;
+  void on_packed_read(const message::PackedRead& read, Owner reader) override;
   void on_array_news(const message::ArrayNews& told, std::uint32_t run) override;
   void on_question(Asker asker, const message::Flush& flush) override;
   void on_question(Asker asker, const message::Sync& sync) override;

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packed datasets whose chunks the node unpacks before they are read: programs read what was written, and the node
+says how many chunks it had ready."""
+
+import json
+import os
+import sys
+import time
+
+import stage
+
+sys.path.insert(0, str(stage.HERE.parent / "modes"))
+from scene import Node  # noqa: E402
+
+PROGRAMS = stage.HERE / "ahead_programs.py"
+SECONDS = 240
+# The first boxes have 12 of the 256 chunks, and a machine without a processor to spare has few ready in time.
+CHUNKS_MIN = 40
+
+
+class Scene(Node):
+    """A node with the file of ahead_programs.make()."""
+
+    def __init__(self, python):
+        self.python = python
+        super().__init__(ram="256M", tier=None)
+        made = stage.under_cairn.execute([python, PROGRAMS, "make"], self.directory, SECONDS)
+        assert made.status == 0, made.errors
+        time.sleep(0.1)
+
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        if kind is None:
+            stage.under_cairn.remove(self.work)
+
+    def run(self, program):
+        line = [stage.under_cairn.CAIRN, "run", "--node", "n", "--", self.python, PROGRAMS, program]
+        outcome = stage.under_cairn.execute(line, self.directory, SECONDS, self.environment)
+        assert outcome.status == 0, outcome.errors
+
+    def ahead(self, name="a.h5"):
+        """{dataset: chunks that were unpacked ahead} of the file."""
+        found = json.loads(self.cairn("arrays", "--node", "n", "--json", self.directory / name))
+        return {one["name"].lstrip("/"): one["unpacked_ahead"] for one in found}
+
+
+def chunks_are_there_before_they_are_read(scene):
+    scene.run("read_all")
+    ahead = scene.ahead()
+    assert ahead.pop("lzf") == 0, ahead
+    # Chunks that were never written are no work.
+    assert 0 < ahead.pop("sparse") <= 128, ahead
+    assert all(chunks >= CHUNKS_MIN for chunks in ahead.values()), ahead
+    text = scene.cairn("arrays", "--node", "n", scene.directory / "a.h5", "--dataset", "/gzip")
+    assert f"  ahead     {ahead['gzip']} chunks unpacked before they were read\n" in text, text
+
+
+def rows_are_there_before_they_are_read(scene):
+    scene.run("read_rows")
+    assert scene.ahead()["gzip"] >= CHUNKS_MIN, scene.ahead()
+
+
+def a_file_that_is_written_anew_reads_as_the_new_one(scene):
+    scene.run("rewrite")
+    assert scene.ahead()["gzip"] >= CHUNKS_MIN, scene.ahead()
+
+
+def edges_without_filters_are_left_to_hdf5(scene):
+    scene.run("unfiltered_edges")
+    assert scene.ahead("b.h5") == {"x": 0}, scene.ahead("b.h5")
+
+
+SCENES = (chunks_are_there_before_they_are_read, rows_are_there_before_they_are_read,
+          a_file_that_is_written_anew_reads_as_the_new_one, edges_without_filters_are_left_to_hdf5)
+
+
+def main():
+    stage.need_plugin()
+    python = stage.interpreter()
+    status = 0
+    for scene in SCENES:
+        if len(sys.argv) > 1 and scene.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            with Scene(python) as node:
+                scene(node)
+            print(f"{scene.__name__}: ok", flush=True)
+        except AssertionError as problem:
+            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main())
