@@ -14,12 +14,12 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint32_t kLive = 3;
-constexpr std::uint32_t kFree = 4;
+constexpr std::uint32_t kLiveFile = 3;
+constexpr std::uint32_t kFreeFile = 4;
 
 class ArrayMessages : public ::testing::Test {
  protected:
-  ArrayMessages() { objects_[kLive].set(kObjectLive); }
+  ArrayMessages() { objects_[kLiveFile].set(kObjectLive); }
 
   template <typename Message>
   ClientMessage decoded_of(const Message& message) const {
@@ -40,17 +40,17 @@ class ArrayMessages : public ::testing::Test {
 };
 
 TEST_F(ArrayMessages, ABoxIsOneOfItsArray) {
-  const auto decoded = decoded_of(testing::array_read(kLive));
+  const auto decoded = decoded_of(testing::array_read(kLiveFile));
   const auto& read = std::get<message::ArrayRead>(decoded);
   EXPECT_EQ(read.array, (arrays::FileArray{{8, 4}, 8, 100}));
   EXPECT_EQ(read.box, (arrays::Box{{2, 0}, {2, 4}}));
   EXPECT_FALSE(read.was_kept);
   const auto is_malformed = [this](auto&& change) {
-    protocol::ArrayReadMessage message = testing::array_read(kLive);
+    protocol::ArrayReadMessage message = testing::array_read(kLiveFile);
     change(message);
     return std::holds_alternative<message::Malformed>(decoded_of(message));
   };
-  EXPECT_TRUE(is_malformed([](auto& it) { it.object = kFree; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.object = kFreeFile; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 0; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 9; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.cell_bytes = 0; }));
@@ -63,7 +63,7 @@ TEST_F(ArrayMessages, ABoxIsOneOfItsArray) {
 }
 
 TEST_F(ArrayMessages, APackedBoxIsOfAnArrayThatMayBeUnpacked) {
-  const auto decoded = decoded_of(testing::packed_read(kLive));
+  const auto decoded = decoded_of(testing::packed_read(kLiveFile));
   const auto* read = std::get_if<message::PackedRead>(&decoded);
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->array.shape, (arrays::Coordinates{8, 4}));
@@ -72,7 +72,7 @@ TEST_F(ArrayMessages, APackedBoxIsOfAnArrayThatMayBeUnpacked) {
   EXPECT_EQ(read->array.filters, *arrays::FilterList::of(std::array{2U, 1U}));
   EXPECT_EQ(read->box, (arrays::Box{{2, 0}, {2, 4}}));
   const std::vector<void (*)(protocol::PackedReadMessage*)> damages = {
-      [](auto* it) { it->object = kFree; },
+      [](auto* it) { it->object = kFreeFile; },
       [](auto* it) { it->dimensions = 0; },
       [](auto* it) { it->dimensions = 9; },
       [](auto* it) { it->filters[0] = 0; },
@@ -90,14 +90,14 @@ TEST_F(ArrayMessages, APackedBoxIsOfAnArrayThatMayBeUnpacked) {
       [](auto* it) { it->first[0] = 7; },
       [](auto* it) { it->first[0] = UINT64_MAX; }};
   for (std::size_t at = 0; at < damages.size(); ++at) {
-    protocol::PackedReadMessage message = testing::packed_read(kLive);
+    protocol::PackedReadMessage message = testing::packed_read(kLiveFile);
     damages[at](&message);
     EXPECT_TRUE(is_malformed(message)) << at;
   }
 }
 
 TEST_F(ArrayMessages, NewsOfAnArrayAreOfOneThatMayBe) {
-  const auto decoded = decoded_of(testing::array_news(kLive));
+  const auto decoded = decoded_of(testing::array_news(kLiveFile));
   const auto* told = std::get_if<message::ArrayNews>(&decoded);
   ASSERT_NE(told, nullptr);
   EXPECT_EQ(told->news.name, "/group/x");
@@ -110,7 +110,7 @@ TEST_F(ArrayMessages, NewsOfAnArrayAreOfOneThatMayBe) {
   EXPECT_EQ(told->news.served_bytes, 256u);
   EXPECT_EQ(told->news.all_left(), 3u);
   const std::vector<void (*)(protocol::ArrayNewsMessage*)> damages = {
-      [](auto* news) { news->object = kFree; },
+      [](auto* news) { news->object = kFreeFile; },
       [](auto* news) { news->dimensions = 9; },
       [](auto* news) { news->has_chunks = 2; },
       [](auto* news) { news->layout = 3; },
@@ -124,12 +124,12 @@ TEST_F(ArrayMessages, NewsOfAnArrayAreOfOneThatMayBe) {
       [](auto* news) { news->chunk[1] = UINT64_MAX; },
       [](auto* news) { std::memset(news->name, 'a', sizeof news->name); }};
   for (std::size_t at = 0; at < damages.size(); ++at) {
-    protocol::ArrayNewsMessage message = testing::array_news(kLive);
+    protocol::ArrayNewsMessage message = testing::array_news(kLiveFile);
     damages[at](&message);
     EXPECT_TRUE(is_malformed(message)) << at;
   }
   // A client need not know its shape.
-  protocol::ArrayNewsMessage bare = testing::array_news(kLive);
+  protocol::ArrayNewsMessage bare = testing::array_news(kLiveFile);
   bare.dimensions = 0;
   bare.cell_bytes = 0;
   EXPECT_FALSE(is_malformed(bare));

@@ -10,7 +10,7 @@
 namespace cairn::node {
 namespace {
 
-using Numbers = std::vector<std::uint64_t>;
+using ChunkNumbers = std::vector<std::uint64_t>;
 
 // 64 x 64 cells in chunks of 8 x 8: eight rows of eight chunks.
 PackedWatch watch_of_square() {
@@ -21,7 +21,7 @@ TEST(PackedWatch, TheChunksOfTheNextBoxComeNext) {
   PackedWatch watch = watch_of_square();
   for (std::uint64_t reader = 0; reader < 4; ++reader)
     watch.observe(reader, {{0, 16 * reader}, {16, 16}});
-  EXPECT_EQ(watch.take(4), (Numbers{16, 17, 18, 19}));
+  EXPECT_EQ(watch.take(4), (ChunkNumbers{16, 17, 18, 19}));
   EXPECT_EQ(watch.take(100).size(), 12u);
   EXPECT_FALSE(watch.has_wanted());
 }
@@ -29,7 +29,7 @@ TEST(PackedWatch, TheChunksOfTheNextBoxComeNext) {
 TEST(PackedWatch, RowsStandForTheirChunks) {
   PackedWatch watch = watch_of_square();
   for (std::uint64_t row = 0; row < 32; row += 8) watch.observe(1, {{row, 0}, {1, 64}});
-  EXPECT_EQ(watch.take(100), (Numbers{32, 33, 34, 35, 36, 37, 38, 39}));
+  EXPECT_EQ(watch.take(100), (ChunkNumbers{32, 33, 34, 35, 36, 37, 38, 39}));
 }
 
 TEST(PackedWatch, WhatIsReadIsWantedNoMore) {
@@ -37,7 +37,7 @@ TEST(PackedWatch, WhatIsReadIsWantedNoMore) {
   for (std::uint64_t reader = 0; reader < 4; ++reader)
     watch.observe(reader, {{0, 16 * reader}, {16, 16}});
   watch.observe(0, {{16, 0}, {16, 16}});
-  EXPECT_EQ(watch.take(2), (Numbers{18, 19})) << "16 and 17 have their reader";
+  EXPECT_EQ(watch.take(2), (ChunkNumbers{18, 19})) << "16 and 17 have their reader";
   EXPECT_EQ(watch.unread_bytes(), 0u);
   watch.note_unpacked(18);
   EXPECT_EQ(watch.unread_bytes(), 256u);
@@ -51,8 +51,8 @@ TEST(PackedWatch, ABatchGoesOnInTheFile) {
   PackedWatch watch = watch_of_square();
   for (std::uint64_t reader = 0; reader < 4; ++reader)
     watch.observe(reader, {{32, 16 * reader}, {16, 16}});
-  EXPECT_EQ(watch.take(4), (Numbers{48, 49, 50, 51}));
-  const Numbers next = watch.take(100);
+  EXPECT_EQ(watch.take(4), (ChunkNumbers{48, 49, 50, 51}));
+  const ChunkNumbers next = watch.take(100);
   EXPECT_EQ(next.front(), 52u);
   EXPECT_EQ(next.size(), 12u);
   EXPECT_TRUE(std::ranges::is_sorted(next));

@@ -10,7 +10,7 @@
 #include "frontends/protocol/protocol.h"
 #include "policy/arrays/dataset_news.h"
 
-namespace cairn::node::testing {
+namespace cairn::testing {
 
 // Rows 2 and 3 of an array of 8 rows of 4 cells.
 inline protocol::ArrayReadMessage array_read(std::uint32_t object) {
@@ -68,4 +68,4 @@ inline protocol::PackedReadMessage packed_read(std::uint32_t object) {
   return message;
 }
 
-}  // namespace cairn::node::testing
+}  // namespace cairn::testing

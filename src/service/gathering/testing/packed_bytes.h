@@ -13,7 +13,7 @@
 #include "policy/arrays/packed_array.h"
 #include "service/gathering/chunk_codec.h"
 
-namespace cairn::node::testing {
+namespace cairn::testing {
 
 using Bytes = std::vector<std::byte>;
 
@@ -37,7 +37,7 @@ inline Bytes shuffled(const Bytes& bytes, std::size_t cell_bytes) {
 }
 
 inline Bytes with_sum(Bytes bytes) {
-  const std::uint32_t sum = fletcher32(bytes);
+  const std::uint32_t sum = node::fletcher32(bytes);
   for (unsigned shift = 0; shift < 32; shift += 8)
     bytes.push_back(static_cast<std::byte>(sum >> shift & 0xff));
   return bytes;
@@ -52,4 +52,4 @@ inline Bytes packed(const arrays::PackedArray& array, Bytes bytes) {
   return bytes;
 }
 
-}  // namespace cairn::node::testing
+}  // namespace cairn::testing
