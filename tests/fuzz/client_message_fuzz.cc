@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message on client.sock as a hostile client sends it: count of descriptors (one byte), then the
 // bytes, through a real socket. Each message that is understood is sound, and no descriptor is
-// left.
+// left. A message of an older version is sent as one of the present, so that the corpus keeps its
+// worth; a later version is a stranger's.
 #include "service/attachment/client_message.h"
 
 #include <fcntl.h>
@@ -10,6 +11,8 @@
 
 #include <array>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "fuzz/fuzz_input.h"
@@ -101,6 +104,16 @@ void send(int socket, std::string_view bytes, std::size_t descriptors) {
   (void)!::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+std::string of_present_version(std::string_view bytes) {
+  std::string message(bytes);
+  protocol::Header header;
+  if (message.size() < sizeof header) return message;
+  std::memcpy(&header, message.data(), sizeof header);
+  if (header.version < protocol::kVersion) header.version = protocol::kVersion;
+  std::memcpy(message.data(), &header, sizeof header);
+  return message;
+}
+
 int next_descriptor() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);
@@ -113,8 +126,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Scene scene;
   const int first_free = next_descriptor();
   fuzz::FuzzInput input(data, size);
-  send(scene.sockets[0], input.rest().substr(input.is_at_end() ? 0 : 1),
-       input.take<std::uint8_t>() % 8);
+  const std::size_t descriptors = input.take<std::uint8_t>() % 8;
+  send(scene.sockets[0], of_present_version(input.rest()), descriptors);
   {
     Datagram datagram;
     if (receive_datagram(scene.sockets[1], 99, Look::kTake, &datagram) == Received::kDatagram)
