@@ -304,26 +304,16 @@ SCENES = [
 ]
 
 
-def play(python, scene, variables):
-    began = time.monotonic()
-    with Stage(python, **variables) as node:
-        scene(node)
-    print(f"{scene.__name__}: ok ({time.monotonic() - began:.1f} s)", flush=True)
-
-
 def main():
     stage.need_plugin()
     python = stage.interpreter()
-    failed = False
-    for scene, variables in SCENES:
-        if len(sys.argv) >= 2 and scene.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            play(python, scene, variables)
-        except (AssertionError, OSError, subprocess.SubprocessError) as problem:
-            failed = True
-            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
-    return 1 if failed else 0
+    variables_of = dict(SCENES)
+
+    def play(scene):
+        with Stage(python, **variables_of[scene]) as node:
+            scene(node)
+
+    return stage.play_scenes(variables_of, play)
 
 
 if __name__ == "__main__":

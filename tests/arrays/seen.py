@@ -377,18 +377,12 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
 def main():
     stage.need_plugin()
     python = stage.interpreter()
-    status = 0
-    for scene in SCENES:
-        if len(sys.argv) > 1 and scene.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            with Scene(python) as node:
-                scene(node)
-            print(f"{scene.__name__}: ok", flush=True)
-        except AssertionError as problem:
-            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
-            status = 1
-    return status
+
+    def play(scene):
+        with Scene(python) as node:
+            scene(node)
+
+    return stage.play_scenes(SCENES, play)
 
 
 if __name__ == "__main__":

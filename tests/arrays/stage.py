@@ -4,6 +4,7 @@
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -102,3 +103,19 @@ def junit_verdicts(path):
         found = re.search(r"<(failure|error|skipped)\b", case)
         verdicts[f"{names['classname']}.{names['name']}"] = found.group(1) if found else "passed"
     return verdicts
+
+
+def play_scenes(scenes, play):
+    """The exit status of a test whose scenes, or those that the command line names, are given to `play` one by one."""
+    status = 0
+    for scene in scenes:
+        if len(sys.argv) > 1 and scene.__name__ not in sys.argv[1:]:
+            continue
+        began = time.monotonic()
+        try:
+            play(scene)
+            print(f"{scene.__name__}: ok ({time.monotonic() - began:.1f} s)", flush=True)
+        except (AssertionError, OSError, subprocess.SubprocessError) as problem:
+            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
+            status = 1
+    return status

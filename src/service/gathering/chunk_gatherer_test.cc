@@ -7,16 +7,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <numeric>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "memory/backing/posix_backing.h"
-#include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/array_board.h"
 #include "memory/tiers/testing/test_memory.h"
+#include "service/gathering/testing/kept_region.h"
 
 namespace cairn::node {
 namespace {
@@ -78,16 +81,10 @@ class ChunkGathererTest : public ::testing::Test {
     const StoreStatus status =
         status_of_region(memory_.objects(), record().key(),
                          {arrays::region_name(array(), box), bytes, FileVersion::of(record())});
-    if (memory_.objects().find(status.key) == ObjectIndex::kNone) return {};
-    RegionBacking nothing(status, nullptr);
-    NoService nobody;
-    const ObjectIndex region = open_object(actor_, nothing, status, false);
-    const ObjectAccess access{actor_, region, nothing, nobody};
-    std::vector<std::uint32_t> found(bytes / sizeof(std::uint32_t));
-    const bool is_whole =
-        read_object(access, 0, found.data(), bytes) == static_cast<ssize_t>(bytes);
-    (void)close_object(access, false);
-    return is_whole ? found : std::vector<std::uint32_t>();
+    const std::vector<std::byte> kept = testing::kept_region(actor_, status);
+    std::vector<std::uint32_t> found(kept.size() / sizeof(std::uint32_t));
+    std::copy(kept.begin(), kept.end(), std::as_writable_bytes(std::span(found)).begin());
+    return found;
   }
   std::vector<std::uint32_t> wanted(const Box& box) const {
     std::vector<std::uint32_t> found;

@@ -191,7 +191,9 @@ void ChunkUnpacker::work() {
     --busy_;
     dataset->watch.finish(work.chunks);
     if (work.table != nullptr) dataset->table = work.table;
-    if (work.trust != Trust::kUnproven) dataset->trust = work.trust;
+    // The other thread may have found otherwise meanwhile.
+    if (work.trust != Trust::kUnproven && dataset->trust != Trust::kRefuted)
+      dataset->trust = work.trust;
     changed_.notify_all();
   }
 }

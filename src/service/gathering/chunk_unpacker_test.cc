@@ -19,6 +19,7 @@
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/testing/test_memory.h"
+#include "service/gathering/testing/kept_region.h"
 #include "service/gathering/testing/packed_bytes.h"
 
 namespace cairn::node {
@@ -29,8 +30,8 @@ using arrays::PackedArray;
 using arrays::PackedChunk;
 using testing::Bytes;
 
-// An array of 60 x 64 cells in chunks of 16 x 16, of which the last row is cut; the test's process
-// reads it, in slot 1. The test keeps what a connector would: the table, and a chunk.
+// The array has 60 x 64 cells in chunks of 16 x 16, whose last row is cut. The test's process reads
+// it, in slot 1, and keeps what a connector would: the table, and a chunk.
 class ChunkUnpackerTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kChunks = 16;
@@ -106,17 +107,7 @@ class ChunkUnpackerTest : public ::testing::Test {
 
   // What the tiers have of a chunk: all of it, or nothing.
   Bytes found(std::uint64_t chunk) {
-    Bytes bytes(wanted(chunk).size());
-    const StoreStatus status = status_of(name_of(chunk), bytes.size());
-    if (memory_.objects().find(status.key) == ObjectIndex::kNone) return {};
-    RegionBacking nothing(status, nullptr);
-    NoService nobody;
-    const ObjectIndex region = open_object(actor_, nothing, status, false);
-    const ObjectAccess access{actor_, region, nothing, nobody};
-    const bool is_whole =
-        read_object(access, 0, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    (void)close_object(access, false);
-    return is_whole ? bytes : Bytes();
+    return testing::kept_region(actor_, status_of(name_of(chunk), wanted(chunk).size()));
   }
   void read(const Box& box) {
     unpacker_.on_packed_read({object_, ::getpid(), fd_.get(), array_, box}, actor_.self);

@@ -12,36 +12,48 @@
 
 namespace cairn::testing {
 
-// Rows 2 and 3 of an array of 8 rows of 4 cells.
-inline protocol::ArrayReadMessage array_read(std::uint32_t object) {
-  protocol::ArrayReadMessage message;
+// The array has 8 rows of 4 cells.
+template <typename Message>
+void set_array(Message& message, std::uint32_t object) {
   message.object = object;
   message.dimensions = 2;
   message.cell_bytes = 8;
-  message.offset = 100;
   message.shape[0] = 8;
   message.shape[1] = 4;
-  message.first[0] = 2;
-  message.count[0] = 2;
-  message.count[1] = 4;
-  return message;
 }
 
-// A packed array of 8 rows of 4 cells, in chunks of 3 rows.
-inline protocol::ArrayNewsMessage array_news(std::uint32_t object) {
-  protocol::ArrayNewsMessage message;
-  message.object = object;
-  message.dimensions = 2;
-  message.has_chunks = 1;
-  message.layout = static_cast<std::uint32_t>(arrays::Layout::kChunked);
-  message.cell_bytes = 8;
+// It is packed, in chunks of 3 rows.
+template <typename Message>
+void set_packed_array(Message& message, std::uint32_t object) {
+  set_array(message, object);
   message.token[0] = 800;
-  message.shape[0] = 8;
-  message.shape[1] = 4;
   message.chunk[0] = 3;
   message.chunk[1] = 4;
   message.filters[0] = 2;
   message.filters[1] = 1;
+}
+
+// Its rows 2 and 3 are read.
+template <typename Message>
+void set_box(Message& message) {
+  message.first[0] = 2;
+  message.count[0] = 2;
+  message.count[1] = 4;
+}
+
+inline protocol::ArrayReadMessage array_read(std::uint32_t object) {
+  protocol::ArrayReadMessage message;
+  set_array(message, object);
+  set_box(message);
+  message.offset = 100;
+  return message;
+}
+
+inline protocol::ArrayNewsMessage array_news(std::uint32_t object) {
+  protocol::ArrayNewsMessage message;
+  set_packed_array(message, object);
+  message.has_chunks = 1;
+  message.layout = static_cast<std::uint32_t>(arrays::Layout::kChunked);
   message.served_bytes = 256;
   message.served_reads = 5;
   message.left_reads[static_cast<std::size_t>(arrays::LeftReason::kNotThere)] = 3;
@@ -49,22 +61,10 @@ inline protocol::ArrayNewsMessage array_news(std::uint32_t object) {
   return message;
 }
 
-// Rows 2 and 3 of the same, as its connector tells of them.
 inline protocol::PackedReadMessage packed_read(std::uint32_t object) {
   protocol::PackedReadMessage message;
-  message.object = object;
-  message.dimensions = 2;
-  message.filters[0] = 2;
-  message.filters[1] = 1;
-  message.cell_bytes = 8;
-  message.token[0] = 800;
-  message.shape[0] = 8;
-  message.shape[1] = 4;
-  message.chunk[0] = 3;
-  message.chunk[1] = 4;
-  message.first[0] = 2;
-  message.count[0] = 2;
-  message.count[1] = 4;
+  set_packed_array(message, object);
+  set_box(message);
   return message;
 }
 

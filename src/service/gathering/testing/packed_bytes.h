@@ -4,6 +4,8 @@
 // Thread safety: functions without state.
 #pragma once
 
+#if __has_include(<libdeflate.h>)
+
 #include <libdeflate.h>
 
 #include <cstddef>
@@ -53,3 +55,5 @@ inline Bytes packed(const arrays::PackedArray& array, Bytes bytes) {
 }
 
 }  // namespace cairn::testing
+
+#endif
