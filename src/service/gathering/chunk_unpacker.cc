@@ -223,7 +223,8 @@ bool ChunkUnpacker::is_current(const Dataset& dataset) const {
 void ChunkUnpacker::unpack(Worker& worker, Work& work) {
   const Dataset& dataset = *work.dataset;
   if (!is_current(dataset) || !dataset.version.has_settled() ||
-      !with_.memory.owners().is_alive(work.reader))
+      !with_.memory.owners().is_alive(work.reader) ||
+      !with_.memory.objects().at(dataset.file).handling().is_fetched_ahead())
     return;
   const pid_t pid = with_.memory.slot(work.reader.slot()).pid.load(std::memory_order_relaxed);
   const SourceFilePtr source = open_source(with_.memory, dataset.file, pid, work.descriptor);

@@ -215,6 +215,21 @@ TEST_F(ChunkUnpackerTest, NothingIsUnpackedWhileSomebodyMayWriteTheFile) {
   EXPECT_TRUE(found(4).empty());
 }
 
+TEST_F(ChunkUnpackerTest, NothingIsUnpackedAheadOfAFileOfWhichARuleHasNothingFetchedAhead) {
+  keep_table();
+  keep_chunk(2);
+  for (const PrefetchHint hint : {PrefetchHint::kNone, PrefetchHint::kRandom}) {
+    ObjectHandling handling;
+    handling.prefetch = hint;
+    record().set_handling(handling);
+    read_row(0);
+    EXPECT_TRUE(found(4).empty());
+  }
+  record().set_handling({});
+  read_row(1);
+  EXPECT_EQ(found(8), wanted(8));
+}
+
 TEST_F(ChunkUnpackerTest, AnotherVersionOfTheFileHasNothingOfThis) {
   keep_table();
   keep_chunk(2);
