@@ -58,6 +58,8 @@ bool is_kept(const char* directory) {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   const bool is_locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  // A child that another thread has just forked would keep the lock.
+  if (!is_locked) ::flock(fd, LOCK_UN);
   ::close(fd);
   return is_locked;
 }
