@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "memory/backing/region_backing.h"
+#include "memory/buffer/region_keep.h"
 #include "policy/arrays/box_copy.h"
 #include "policy/arrays/dataset_news.h"
 #include "service/fetching/service_open.h"
@@ -348,7 +349,7 @@ void ChunkUnpacker::keep(Worker& worker, const Work& work, std::uint64_t chunk) 
   ServiceOpen open(worker.actor, backing, region, with_.files, with_.flusher);
   if (!open.is_open()) return;
   open.access().object().set_handling(handling_of_region(with_.memory.objects().at(dataset.file)));
-  if (!read_all(open.access(), 0, worker.cells)) return;
+  if (!keep_whole_region(open.access())) return;
   const std::lock_guard lock(mutex_);
   work.dataset->watch.note_unpacked(chunk);
 }

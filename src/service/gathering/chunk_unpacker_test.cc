@@ -18,6 +18,7 @@
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/region_keep.h"
 #include "memory/tiers/testing/test_memory.h"
 #include "service/gathering/testing/kept_region.h"
 #include "service/gathering/testing/packed_bytes.h"
@@ -88,14 +89,13 @@ class ChunkUnpackerTest : public ::testing::Test {
     return arrays::packed_region_name(array_.token, grid_, array_.cell_bytes, chunk);
   }
   // As a connector keeps something.
-  void keep(const std::array<std::uint64_t, 2>& name, Bytes bytes) {
+  void keep(const std::array<std::uint64_t, 2>& name, const Bytes& bytes) {
     const StoreStatus status = status_of(name, bytes.size());
     RegionBacking backing(status, bytes.data());
     NoService nobody;
     const ObjectIndex region = open_object(actor_, backing, status, false);
     const ObjectAccess access{actor_, region, backing, nobody};
-    EXPECT_EQ(read_object(access, 0, bytes.data(), bytes.size()),
-              static_cast<ssize_t>(bytes.size()));
+    EXPECT_TRUE(keep_whole_region(access));
     (void)close_object(access, false);
   }
   void keep_table() {
