@@ -160,8 +160,8 @@ std::uint64_t ChunkUnpacker::unpacked_of(ObjectIndex file,
 }
 
 // Requires: the lock.
-ChunkUnpacker::Work ChunkUnpacker::take(const DatasetPtr& dataset) const {
-  return {dataset,         dataset->watch.take(kBatchChunks),
+ChunkUnpacker::Work ChunkUnpacker::take(const DatasetPtr& dataset, std::size_t most) const {
+  return {dataset,         dataset->watch.take(most),
           dataset->reader, dataset->descriptor,
           dataset->trust,  dataset->table};
 }
@@ -175,12 +175,13 @@ void ChunkUnpacker::work() {
     changed_.wait(lock, [this] { return is_stopping_ || next_dataset() != nullptr; });
     if (is_stopping_) return;
     const DatasetPtr dataset = next_dataset();
-    if (dataset->trust == Trust::kRefuted || !is_in_budget(*dataset, kBatchChunks)) {
+    const std::size_t most = chunks_in_budget(*dataset);
+    if (dataset->trust == Trust::kRefuted || most == 0) {
       dataset->watch.drop_wanted();
       changed_.notify_all();
       continue;
     }
-    Work work = take(dataset);
+    Work work = take(dataset, most);
     ++busy_;
     lock.unlock();
     {
@@ -199,19 +200,20 @@ void ChunkUnpacker::work() {
   }
 }
 
-// Whether RAM has room for so many chunks more, and nobody has left too many unread. Requires: the
-// lock.
-bool ChunkUnpacker::is_in_budget(const Dataset& dataset, std::size_t chunks) const {
+// How many chunks more one piece of work may have: RAM has room for them, and not too many wait for
+// their readers. Requires: the lock.
+std::size_t ChunkUnpacker::chunks_in_budget(const Dataset& dataset) const {
   const BucketPool& pool = with_.memory.pool(TierId::kMemory);
   const std::uint64_t free = std::uint64_t{pool.common_slabs()} * kBlockBytes;
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
-  const std::uint64_t bytes = dataset.watch.array().chunk_bytes() * chunks;
+  const std::uint64_t budget = room / 100 * with_.budget_percent;
   std::uint64_t unread = 0;
   const Clock::time_point now = Clock::now();
   for (const DatasetPtr& each : datasets_) {
     if (each->read_at + kUnreadFor >= now) unread += each->watch.unread_bytes();
   }
-  return free > 2 * bytes && unread + bytes <= room / 100 * with_.budget_percent;
+  const std::uint64_t bytes = std::min(free / 2, budget - std::min(budget, unread));
+  return std::min<std::uint64_t>(bytes / dataset.watch.array().chunk_bytes(), kBatchChunks);
 }
 
 bool ChunkUnpacker::is_current(const Dataset& dataset) const {
