@@ -112,7 +112,7 @@ void ChunkUnpacker::on_packed_read(const message::PackedRead& read, Owner reader
     dataset.reader = reader;
     dataset.descriptor = read.descriptor;
     const Clock::time_point now = Clock::now();
-    if (dataset.read_at + kUnreadFor < now) dataset.watch.forget_unread();
+    dataset.watch.forget_unread(now - kUnreadFor);
     dataset.read_at = now;
     dataset.watch.observe(reader.bits(), read.box);
   }
@@ -353,7 +353,7 @@ void ChunkUnpacker::keep(Worker& worker, const Work& work, std::uint64_t chunk) 
   open.access().object().set_handling(handling_of_region(with_.memory.objects().at(dataset.file)));
   if (!keep_whole_region(open.access())) return;
   const std::lock_guard lock(mutex_);
-  work.dataset->watch.note_unpacked(chunk);
+  work.dataset->watch.note_unpacked(chunk, Clock::now());
 }
 
 }  // namespace cairn::node
