@@ -52,10 +52,10 @@ int cairn_region_version(int descriptor, struct CairnFileVersion* version);
 int cairn_region_read(const struct CairnRegion* region, const struct CairnRegionPart* parts,
                       size_t count);
 
-/* Keeps the region, whose bytes have been read from that version of the file. The memory has the
- * same bytes afterwards. -EAGAIN: the version was fresh when it was told, so a change since may
- * have left no trace. -ENOSPC: no tier has room for it. -ESTALE, -ENOTSUP: as above. */
-int cairn_region_keep(const struct CairnRegion* region, void* bytes);
+/* Keeps the region, whose bytes have been read from that version of the file. -EAGAIN: the version
+ * was fresh when it was told, so a change since may have left no trace. -ENOSPC: no tier has room
+ * for it. -ESTALE, -ENOTSUP: as above. */
+int cairn_region_keep(const struct CairnRegion* region, const void* bytes);
 
 /* A box of an array whose cells lie in the file one behind the other, in row-major order. */
 struct CairnArrayRead {

@@ -43,10 +43,11 @@ bool answers(const char* directory) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!compose(address.sun_path, "%s/control.sock", directory)) return false;
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return false;
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  const bool is_connected = ::connect(fd, generic, sizeof address) == 0;
+  // EAGAIN: the service is there, and many wait for it.
+  const bool is_connected = ::connect(fd, generic, sizeof address) == 0 || errno == EAGAIN;
   ::close(fd);
   return is_connected;
 }
@@ -58,6 +59,8 @@ bool is_kept(const char* directory) {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   const bool is_locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  // A child that another thread has just forked would keep the lock.
+  if (!is_locked) ::flock(fd, LOCK_UN);
   ::close(fd);
   return is_locked;
 }

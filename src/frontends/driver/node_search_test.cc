@@ -98,6 +98,22 @@ TEST_F(NodeSearch, WaitsForANodeThatIsStartedAnew) {
   EXPECT_EQ(found(), path + "/client.sock");
 }
 
+// The program would wait for good, also where it asks only whether there is another node.
+TEST_F(NodeSearch, WaitsForNoServiceThatHasStopped) {
+  const std::string path = make_answering("job");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (path + "/control.sock").c_str());
+  // As many as wait to be taken up.
+  for (bool has_room = true; has_room;) {
+    open_.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    has_room = connect(open_.back(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  alarm(20);
+  EXPECT_EQ(found(), path + "/client.sock");
+  alarm(0);
+}
+
 TEST_F(NodeSearch, KnowsTheDead) {
   make_dead("job");
   EXPECT_EQ(found(), "");

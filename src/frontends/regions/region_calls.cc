@@ -17,6 +17,7 @@
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/region_identity.h"
+#include "memory/buffer/region_keep.h"
 #include "memory/buffer/uncounted_reads.h"
 
 namespace cairn {
@@ -120,7 +121,7 @@ int read_region(const CairnRegion& region, std::span<const CairnRegionPart> part
   return 0;
 }
 
-int keep_region(const CairnRegion& region, std::byte* bytes) {
+int keep_region(const CairnRegion& region, const std::byte* bytes) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
   if (file == nullptr) return -ENOTSUP;
@@ -132,10 +133,9 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
   OpenRegion open(*actor, status, made);
   if (!open.is_open()) return -ENOSPC;
   open.access().object().set_handling(handling_of_region(*file));
-  // A read from the bytes into themselves: it brings their blocks into the tiers on its way. The
-  // program has not asked for that, nor has the store given anything.
+  // The program has not asked for these reads, nor has the store given anything.
   const UncountedReads uncounted(*actor);
-  return open.copy({0, region.bytes, bytes}) ? 0 : -ENOSPC;
+  return keep_whole_region(open.access()) ? 0 : -ENOSPC;
 }
 
 int tell_of_array(const CairnArrayRead& read) {
@@ -253,9 +253,9 @@ __attribute__((visibility("default"))) int cairn_region_read(const CairnRegion* 
 }
 
 __attribute__((visibility("default"))) int cairn_region_keep(const CairnRegion* region,
-                                                             void* bytes) {
+                                                             const void* bytes) {
   const cairn::ErrnoKeeper keeper;
-  return cairn::keep_region(*region, static_cast<std::byte*>(bytes));
+  return cairn::keep_region(*region, static_cast<const std::byte*>(bytes));
 }
 
 __attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead* read) {

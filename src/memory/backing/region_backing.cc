@@ -6,14 +6,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace cairn {
 
 ssize_t RegionBacking::read(std::uint64_t offset, void* buffer, std::size_t length) {
   if (bytes_ == nullptr) return -ENODATA;
   if (offset >= status_.stamp.size) return 0;
   const std::size_t got = std::min<std::uint64_t>(length, status_.stamp.size - offset);
-  // A chunk that is being kept may be read into the very place that it comes from.
-  if (buffer != bytes_ + offset) std::memcpy(buffer, bytes_ + offset, got);
+  CAIRN_DCHECK(buffer != bytes_ + offset);  // see memory/buffer/region_keep.h
+  std::memcpy(buffer, bytes_ + offset, got);
   return static_cast<ssize_t>(got);
 }
 

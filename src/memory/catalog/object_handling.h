@@ -32,6 +32,10 @@ struct ObjectHandling {
 
   static constexpr std::uint8_t kPriorityNormal = 4;
   static constexpr std::uint8_t kPriorityMax = 7;
+  // Whether the node may fetch what it foresees of the file.
+  constexpr bool is_fetched_ahead() const {
+    return prefetch != PrefetchHint::kNone && prefetch != PrefetchHint::kRandom;
+  }
   // What an object's flags have of it.
   static constexpr std::uint32_t kMask = 0xffffffU << 8;
   static constexpr std::uint32_t kDurabilityBit = 1;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "memory/backing/region_backing.h"
+#include "memory/buffer/region_keep.h"
 #include "memory/tiers/array_board.h"
 #include "service/fetching/service_open.h"
 
@@ -268,8 +269,7 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
     ServiceOpen open(actor, backing, made, with_.files, with_.flusher);
     if (open.is_open()) {
       open.access().object().set_handling(handling_of_region(file));
-      const ssize_t kept = read_object(open.access(), 0, cells.get(), bytes);
-      if (kept == static_cast<ssize_t>(bytes)) note_gathered(chunk);
+      if (keep_whole_region(open.access())) note_gathered(chunk);
     }
   }
   actor.works_for = 0;

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "memory/backing/region_backing.h"
+#include "memory/buffer/region_keep.h"
 #include "policy/arrays/box_copy.h"
 #include "policy/arrays/dataset_news.h"
 #include "service/fetching/service_open.h"
@@ -111,7 +112,7 @@ void ChunkUnpacker::on_packed_read(const message::PackedRead& read, Owner reader
     dataset.reader = reader;
     dataset.descriptor = read.descriptor;
     const Clock::time_point now = Clock::now();
-    if (dataset.read_at + kUnreadFor < now) dataset.watch.forget_unread();
+    dataset.watch.forget_unread(now - kUnreadFor);
     dataset.read_at = now;
     dataset.watch.observe(reader.bits(), read.box);
   }
@@ -159,8 +160,8 @@ std::uint64_t ChunkUnpacker::unpacked_of(ObjectIndex file,
 }
 
 // Requires: the lock.
-ChunkUnpacker::Work ChunkUnpacker::take(const DatasetPtr& dataset) const {
-  return {dataset,         dataset->watch.take(kBatchChunks),
+ChunkUnpacker::Work ChunkUnpacker::take(const DatasetPtr& dataset, std::size_t most) const {
+  return {dataset,         dataset->watch.take(most),
           dataset->reader, dataset->descriptor,
           dataset->trust,  dataset->table};
 }
@@ -174,12 +175,13 @@ void ChunkUnpacker::work() {
     changed_.wait(lock, [this] { return is_stopping_ || next_dataset() != nullptr; });
     if (is_stopping_) return;
     const DatasetPtr dataset = next_dataset();
-    if (dataset->trust == Trust::kRefuted || !is_in_budget(*dataset, kBatchChunks)) {
+    const std::size_t most = chunks_in_budget(*dataset);
+    if (dataset->trust == Trust::kRefuted || most == 0) {
       dataset->watch.drop_wanted();
       changed_.notify_all();
       continue;
     }
-    Work work = take(dataset);
+    Work work = take(dataset, most);
     ++busy_;
     lock.unlock();
     {
@@ -198,19 +200,20 @@ void ChunkUnpacker::work() {
   }
 }
 
-// Whether RAM has room for so many chunks more, and nobody has left too many unread. Requires: the
-// lock.
-bool ChunkUnpacker::is_in_budget(const Dataset& dataset, std::size_t chunks) const {
+// How many chunks more one piece of work may have: RAM has room for them, and not too many wait for
+// their readers. Requires: the lock.
+std::size_t ChunkUnpacker::chunks_in_budget(const Dataset& dataset) const {
   const BucketPool& pool = with_.memory.pool(TierId::kMemory);
   const std::uint64_t free = std::uint64_t{pool.common_slabs()} * kBlockBytes;
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
-  const std::uint64_t bytes = dataset.watch.array().chunk_bytes() * chunks;
+  const std::uint64_t budget = room / 100 * with_.budget_percent;
   std::uint64_t unread = 0;
   const Clock::time_point now = Clock::now();
   for (const DatasetPtr& each : datasets_) {
     if (each->read_at + kUnreadFor >= now) unread += each->watch.unread_bytes();
   }
-  return free > 2 * bytes && unread + bytes <= room / 100 * with_.budget_percent;
+  const std::uint64_t bytes = std::min(free / 2, budget - std::min(budget, unread));
+  return std::min<std::uint64_t>(bytes / dataset.watch.array().chunk_bytes(), kBatchChunks);
 }
 
 bool ChunkUnpacker::is_current(const Dataset& dataset) const {
@@ -223,7 +226,8 @@ bool ChunkUnpacker::is_current(const Dataset& dataset) const {
 void ChunkUnpacker::unpack(Worker& worker, Work& work) {
   const Dataset& dataset = *work.dataset;
   if (!is_current(dataset) || !dataset.version.has_settled() ||
-      !with_.memory.owners().is_alive(work.reader))
+      !with_.memory.owners().is_alive(work.reader) ||
+      !with_.memory.objects().at(dataset.file).handling().is_fetched_ahead())
     return;
   const pid_t pid = with_.memory.slot(work.reader.slot()).pid.load(std::memory_order_relaxed);
   const SourceFilePtr source = open_source(with_.memory, dataset.file, pid, work.descriptor);
@@ -347,9 +351,9 @@ void ChunkUnpacker::keep(Worker& worker, const Work& work, std::uint64_t chunk) 
   ServiceOpen open(worker.actor, backing, region, with_.files, with_.flusher);
   if (!open.is_open()) return;
   open.access().object().set_handling(handling_of_region(with_.memory.objects().at(dataset.file)));
-  if (!read_all(open.access(), 0, worker.cells)) return;
+  if (!keep_whole_region(open.access())) return;
   const std::lock_guard lock(mutex_);
-  work.dataset->watch.note_unpacked(chunk);
+  work.dataset->watch.note_unpacked(chunk, Clock::now());
 }
 
 }  // namespace cairn::node

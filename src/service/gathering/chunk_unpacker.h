@@ -40,7 +40,7 @@ class ChunkUnpacker {
   // Datasets that are watched at a time; of more, the one that has rested longest is forgotten.
   static constexpr std::size_t kDatasetsMax = 64;
   static constexpr std::size_t kThreads = 2;
-  // Chunks of one piece of work, and bytes that are read at once for them.
+  // Chunks of one piece of work at most, and bytes that are read at once for them.
   static constexpr std::size_t kBatchChunks = 16;
   static constexpr std::uint64_t kReadBytesMax = std::uint64_t{4} << 20;
 
@@ -93,8 +93,8 @@ class ChunkUnpacker {
   DatasetPtr dataset_of(const message::PackedRead& read, const ObjectKey& key,
                         const FileVersion& version);
   DatasetPtr next_dataset() const;
-  Work take(const DatasetPtr& dataset) const;
-  bool is_in_budget(const Dataset& dataset, std::size_t chunks) const;
+  Work take(const DatasetPtr& dataset, std::size_t most) const;
+  std::size_t chunks_in_budget(const Dataset& dataset) const;
   void work();
   void unpack(Worker& worker, Work& work);
   bool is_current(const Dataset& dataset) const;

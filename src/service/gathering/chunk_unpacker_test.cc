@@ -18,6 +18,7 @@
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/region_keep.h"
 #include "memory/tiers/testing/test_memory.h"
 #include "service/gathering/testing/kept_region.h"
 #include "service/gathering/testing/packed_bytes.h"
@@ -37,7 +38,10 @@ class ChunkUnpackerTest : public ::testing::Test {
   static constexpr std::uint64_t kChunks = 16;
   static constexpr std::uint64_t kHeaderBytes = 2048;
 
-  ChunkUnpackerTest() {
+  explicit ChunkUnpackerTest(std::uint64_t room = 16 * testing::kMiB, unsigned budget_percent = 25)
+      : memory_(testing::make_memory(testing::memory_only(room))),
+        unpacker_({memory_, memory_.owners().current(ClientSlot::kOfService), files_, flusher_,
+                   fetches_, budget_percent}) {
     Bytes bytes(kHeaderBytes);
     for (std::uint64_t chunk = 0; chunk < kChunks; ++chunk) {
       const Bytes packed = testing::packed(array_, cells_of(array_.file_chunk(grid_, chunk)));
@@ -88,14 +92,13 @@ class ChunkUnpackerTest : public ::testing::Test {
     return arrays::packed_region_name(array_.token, grid_, array_.cell_bytes, chunk);
   }
   // As a connector keeps something.
-  void keep(const std::array<std::uint64_t, 2>& name, Bytes bytes) {
+  void keep(const std::array<std::uint64_t, 2>& name, const Bytes& bytes) {
     const StoreStatus status = status_of(name, bytes.size());
     RegionBacking backing(status, bytes.data());
     NoService nobody;
     const ObjectIndex region = open_object(actor_, backing, status, false);
     const ObjectAccess access{actor_, region, backing, nobody};
-    EXPECT_EQ(read_object(access, 0, bytes.data(), bytes.size()),
-              static_cast<ssize_t>(bytes.size()));
+    EXPECT_TRUE(keep_whole_region(access));
     (void)close_object(access, false);
   }
   void keep_table() {
@@ -124,14 +127,13 @@ class ChunkUnpackerTest : public ::testing::Test {
       {7, 9}, {60, 64}, {16, 16}, 4, *arrays::FilterList::of(std::array{2U, 1U, 3U})};
   arrays::ChunkGrid grid_ = *array_.grid();
   std::vector<PackedChunk> table_;
-  NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB));
+  NodeMemory memory_;
   Actor actor_ = testing::make_actor(memory_);
   StoreFiles files_{memory_};
   Flusher flusher_{memory_, files_, memory_.owners().current(ClientSlot::kOfService),
                    FlushOptions(), nullptr};
   std::shared_mutex fetches_;
-  ChunkUnpacker unpacker_{
-      {memory_, memory_.owners().current(ClientSlot::kOfService), files_, flusher_, fetches_, 25}};
+  ChunkUnpacker unpacker_;
   UniqueFd fd_{testing::make_unnamed_file()};
   PosixBacking file_{fd_.get(), O_RDWR};
   ObjectIndex object_ = ObjectIndex::kNone;
@@ -213,6 +215,34 @@ TEST_F(ChunkUnpackerTest, NothingIsUnpackedWhileSomebodyMayWriteTheFile) {
   read_row(0);
   record().writers.store(0);
   EXPECT_TRUE(found(4).empty());
+}
+
+TEST_F(ChunkUnpackerTest, NothingIsUnpackedAheadOfAFileOfWhichARuleHasNothingFetchedAhead) {
+  keep_table();
+  keep_chunk(2);
+  for (const PrefetchHint hint : {PrefetchHint::kNone, PrefetchHint::kRandom}) {
+    ObjectHandling handling;
+    handling.prefetch = hint;
+    record().set_handling(handling);
+    read_row(0);
+    EXPECT_TRUE(found(4).empty());
+  }
+  record().set_handling({});
+  read_row(1);
+  EXPECT_EQ(found(8), wanted(8));
+}
+
+// What may wait for its readers is less than 16 chunks.
+class ChunkUnpackerOfLittleBudget : public ChunkUnpackerTest {
+ protected:
+  ChunkUnpackerOfLittleBudget() : ChunkUnpackerTest(testing::kMiB * 3 / 2, 1) {}
+};
+
+TEST_F(ChunkUnpackerOfLittleBudget, AsManyAreUnpackedAsThereIsRoomFor) {
+  keep_table();
+  keep_chunk(2);
+  read_row(0);
+  EXPECT_EQ(found(4), wanted(4));
 }
 
 TEST_F(ChunkUnpackerTest, AnotherVersionOfTheFileHasNothingOfThis) {

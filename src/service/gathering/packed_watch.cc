@@ -62,16 +62,23 @@ std::vector<std::uint64_t> PackedWatch::take(std::size_t most) {
   return taken;
 }
 
-void PackedWatch::note_unpacked(std::uint64_t chunk) {
+void PackedWatch::note_unpacked(std::uint64_t chunk, Time now) {
   CAIRN_DCHECK(chunk < grid_.chunks());
   if (at_work_.erase(chunk) == 0) return;
   ++unpacked_;
-  if (unread_.insert(chunk).second) unread_bytes_ += bytes_of(chunk);
+  if (unread_.insert_or_assign(chunk, now).second) unread_bytes_ += bytes_of(chunk);
+  unpacked_at_.emplace_back(now, chunk);
 }
 
-void PackedWatch::forget_unread() {
-  unread_.clear();
-  unread_bytes_ = 0;
+void PackedWatch::forget_unread(Time before) {
+  for (; !unpacked_at_.empty() && unpacked_at_.front().first < before; unpacked_at_.pop_front()) {
+    const auto [time, chunk] = unpacked_at_.front();
+    // It may have been read, and unpacked anew, since.
+    const auto found = unread_.find(chunk);
+    if (found == unread_.end() || found->second != time) continue;
+    unread_.erase(found);
+    unread_bytes_ -= bytes_of(chunk);
+  }
 }
 
 }  // namespace cairn::node

@@ -5,9 +5,13 @@
 // Units: chunks of the file. Thread safety: none. Ownership: values.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "policy/arrays/packed_array.h"
@@ -17,6 +21,7 @@ namespace cairn::node {
 
 class PackedWatch {
  public:
+  using Time = std::chrono::steady_clock::time_point;
   // Chunks that wait at a time; more are left to their readers.
   static constexpr std::size_t kWantedMax = 4096;
 
@@ -39,10 +44,11 @@ class PackedWatch {
     for (const std::uint64_t chunk : taken) at_work_.erase(chunk);
   }
   // Such a chunk is in the tiers now. It was unpacked ahead unless its reader has come meanwhile.
-  void note_unpacked(std::uint64_t chunk);
+  void note_unpacked(std::uint64_t chunk, Time now);
   // Bytes of such chunks, of which no reader has come yet.
   std::uint64_t unread_bytes() const { return unread_bytes_; }
-  void forget_unread();
+  // The readers of those that were unpacked before that time do not come any more.
+  void forget_unread(Time before);
   // How many were unpacked ahead.
   std::uint64_t unpacked() const { return unpacked_; }
 
@@ -53,8 +59,9 @@ class PackedWatch {
   arrays::ChunkGrid grid_;
   ArrayWatch watch_;
   std::set<std::uint64_t> wanted_;
-  std::set<std::uint64_t> at_work_;  // of those that were taken
-  std::set<std::uint64_t> unread_;
+  std::set<std::uint64_t> at_work_;                         // of those that were taken
+  std::map<std::uint64_t, Time> unread_;                    // and when it was unpacked
+  std::deque<std::pair<Time, std::uint64_t>> unpacked_at_;  // the latest last
   std::uint64_t unread_bytes_ = 0;
   std::uint64_t next_ = 0;  // the chunk behind the last one that was taken
   std::uint64_t unpacked_ = 0;

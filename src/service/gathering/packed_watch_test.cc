@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <vector>
 
 namespace cairn::node {
@@ -39,12 +40,31 @@ TEST(PackedWatch, WhatIsReadIsWantedNoMore) {
   watch.observe(0, {{16, 0}, {16, 16}});
   EXPECT_EQ(watch.take(2), (ChunkNumbers{18, 19})) << "16 and 17 have their reader";
   EXPECT_EQ(watch.unread_bytes(), 0u);
-  watch.note_unpacked(18);
+  watch.note_unpacked(18, {});
   EXPECT_EQ(watch.unread_bytes(), 256u);
   watch.observe(1, {{16, 16}, {16, 16}});
   EXPECT_EQ(watch.unread_bytes(), 0u);
-  watch.note_unpacked(19);
+  watch.note_unpacked(19, {});
   EXPECT_EQ(watch.unpacked(), 1u) << "the reader was sooner";
+}
+
+// What a program passes by would else count for as long as it reads anything of the dataset.
+TEST(PackedWatch, ReadersThatDoNotComeAreNotWaitedForForEver) {
+  PackedWatch watch = watch_of_square();
+  for (std::uint64_t reader = 0; reader < 4; ++reader)
+    watch.observe(reader, {{0, 16 * reader}, {16, 16}});
+  ASSERT_EQ(watch.take(2), (ChunkNumbers{16, 17}));
+  const PackedWatch::Time begin;
+  watch.note_unpacked(16, begin);
+  watch.note_unpacked(17, begin + std::chrono::seconds(30));
+  watch.forget_unread(begin);
+  EXPECT_EQ(watch.unread_bytes(), 512u);
+  watch.forget_unread(begin + std::chrono::seconds(1));
+  EXPECT_EQ(watch.unread_bytes(), 256u) << "the younger one may still be read";
+  watch.observe(0, {{16, 0}, {16, 16}});
+  EXPECT_EQ(watch.unread_bytes(), 0u);
+  watch.forget_unread(begin + std::chrono::seconds(60));
+  EXPECT_EQ(watch.unread_bytes(), 0u) << "one that was read is not counted off twice";
 }
 
 TEST(PackedWatch, ABatchGoesOnInTheFile) {

@@ -109,7 +109,7 @@ ReadStreams::Stream& ReadStreams::begin(const ToldAccess& told) {
   stream.descriptor = told.event.descriptor;
   const Object& object = memory_.objects().at(stream.object);
   const PrefetchHint hint = object.handling().prefetch;
-  stream.is_silenced = hint == PrefetchHint::kNone || hint == PrefetchHint::kRandom;
+  stream.is_silenced = !object.handling().is_fetched_ahead();
   if (hint == PrefetchHint::kSequential)
     chooser_of(stream).hints().advise(AccessAdvice::kSequential);
   if (hint == PrefetchHint::kWillNeed)

@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -16,6 +17,22 @@
 #include "service/process/log_file.h"
 
 namespace cairn::node {
+namespace {
+
+// False where a node has it. A program that looks for nodes shares the lock for a moment, and so
+// does who starts a node at the same time and asks the same.
+bool lock_for_node(int fd) {
+  constexpr int kLooksMax = 200;
+  constexpr timespec kPause{0, 5'000'000};
+  for (int look = 1; ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++look) {
+    if (look == kLooksMax || ::flock(fd, LOCK_SH | LOCK_NB) != 0) return false;
+    ::flock(fd, LOCK_UN);
+    ::nanosleep(&kPause, nullptr);
+  }
+  return true;
+}
+
+}  // namespace
 
 NodeDirectory::~NodeDirectory() {
   // Another node may have the name by now.
@@ -75,7 +92,7 @@ Status NodeDirectory::take_lock() {
   UniqueFd lock(
       ::open((path_ + "/node.pid").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return Status::from_errno(errno, "cannot create node.pid in " + path_);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_for_node(lock.get())) {
     return Status(StatusCode::kExists, "a node named " + name_ + " is running already");
   }
   CAIRN_RETURN_IF_ERROR(write_pid(lock.get()));

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace cairn::node {
 namespace {
@@ -66,6 +69,27 @@ TEST_F(NodeDirectoryTest, ASuccessorThatCannotWriteItsNumberGoesOn) {
   ASSERT_TRUE(first) << first.status().message();
   UniqueFd read_only(::open((path() + "/node.pid").c_str(), O_RDONLY | O_CLOEXEC));
   EXPECT_TRUE(NodeDirectory::adopt(path(), "n", std::move(read_only)));
+}
+
+// As HDF5's driver looks whether the node of a directory lives (frontends/driver/node_search.h).
+TEST_F(NodeDirectoryTest, AProgramThatLooksForNodesKeepsNoneFromStarting) {
+  ASSERT_EQ(::mkdir(path().c_str(), 0700), 0);
+  UniqueFd seen(::open((path() + "/node.pid").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(seen.get(), LOCK_SH | LOCK_NB), 0);
+  std::thread program([&seen] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    seen.reset();
+  });
+  const auto directory = NodeDirectory::open(path(), "n");
+  program.join();
+  EXPECT_TRUE(directory) << directory.status().message();
+}
+
+TEST_F(NodeDirectoryTest, ANameThatANodeHasIsNobodyElses) {
+  const auto first = NodeDirectory::open(path(), "n");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(NodeDirectory::open(path(), "n").status().code(), StatusCode::kExists);
+  EXPECT_TRUE(is_locked()) << "the question has not cost the node its lock";
 }
 
 }  // namespace
