@@ -51,6 +51,7 @@ void tell(const NodeSocket& node, const char* reason) {
 
 // Stays loaded in any case (-z nodelete).
 void* load_library() {
+  if (folder[0] == '\0') return nullptr;
   for (const char* place : {"../../libcairn_preload.so", "../libcairn_preload.so"}) {
     char path[PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s%s", folder, place);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/ids.h"
 #include "frontends/hdf5/regions.h"
 #include "policy/arrays/packed_array.h"
 
@@ -72,11 +73,18 @@ bool keep_table(const Dataset& dataset, const Array& array, hid_t transfer) {
   return region_calls()->keep(&region, making.table.data()) == 0;
 }
 
+// Looks at an entry of each block of it: the tiers drop blocks, not tables.
 bool has_table(const Dataset& dataset, const Array& array) {
+  constexpr std::size_t kBlocksMax = PackedArray::kChunksMax * sizeof(PackedChunk) / kBlockBytes;
   const CairnRegion region = region_of_table(dataset, array);
-  PackedChunk first;
-  const CairnRegionPart part = {0, sizeof first, &first};
-  return region_calls()->read(&region, &part, 1) == 0;
+  std::array<PackedChunk, kBlocksMax> entries;
+  std::array<CairnRegionPart, kBlocksMax> parts;
+  std::size_t blocks = 0;
+  for (std::uint64_t at = 0; at < region.bytes; at += kBlockBytes, ++blocks) {
+    CAIRN_CHECK(blocks < kBlocksMax);
+    parts[blocks] = {at, sizeof entries[blocks], &entries[blocks]};
+  }
+  return region_calls()->read(&region, parts.data(), blocks) == 0;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -79,8 +81,11 @@ struct ChunkUnpacker::Worker {
 void ChunkUnpacker::start() {
   CAIRN_CHECK(threads_.empty());
   if (with_.budget_percent == 0 || !ChunkCodec::is_there()) return;
-  for (std::size_t number = 0; number < kThreads; ++number)
-    threads_.emplace_back([this] { work(); });
+  try {
+    while (threads_.size() < kThreads) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // With fewer threads there is less ahead; with none, HDF5 unpacks everything.
+  }
 }
 
 void ChunkUnpacker::stop() {
@@ -184,10 +189,13 @@ void ChunkUnpacker::work() {
     Work work = take(dataset, most);
     ++busy_;
     lock.unlock();
-    {
+    try {
       const std::shared_lock fetching(with_.fetches);
       unpack(worker, work);
+    } catch (const std::bad_alloc&) {
+      // HDF5 unpacks these.
     }
+    worker.actor.works_for = 0;
     worker.actor.drop_leases();
     lock.lock();
     --busy_;
@@ -234,13 +242,10 @@ void ChunkUnpacker::unpack(Worker& worker, Work& work) {
   StoreStatus status;
   if (source == nullptr || source->file.status(&status) < 0) return;
   worker.actor.works_for = work.reader.slot();
-  {
-    ServiceOpen open(worker.actor, source->file, status, with_.files, with_.flusher);
-    if (open.index() == dataset.file && is_current(dataset) && find_table(worker, work) &&
-        prove(worker, open.access(), work))
-      unpack_batch(worker, open.access(), work);
-  }
-  worker.actor.works_for = 0;
+  ServiceOpen open(worker.actor, source->file, status, with_.files, with_.flusher);
+  if (open.index() == dataset.file && is_current(dataset) && find_table(worker, work) &&
+      prove(worker, open.access(), work))
+    unpack_batch(worker, open.access(), work);
 }
 
 StoreStatus ChunkUnpacker::status_of(const Dataset& dataset, std::uint64_t chunk) const {
@@ -333,6 +338,7 @@ void ChunkUnpacker::unpack_batch(Worker& worker, const ObjectAccess& file, const
     worker.packed.resize(run.end - run.offset);
     if (!read_all(file, run.offset, worker.packed)) return;
     for (const std::uint64_t chunk : run.chunks) {
+      if (is_stopping_.load(std::memory_order_relaxed)) return;
       const PackedChunk& place = (*work.table)[chunk];
       const auto packed = std::span(worker.packed).subspan(place.offset - run.offset, place.bytes);
       // One that cannot be unpacked is HDF5's, which says what is wrong with it.

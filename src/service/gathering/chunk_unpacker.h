@@ -15,6 +15,7 @@
 // block. Ownership: borrows what its options name; owns its threads, which yield to programs.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -111,9 +112,9 @@ class ChunkUnpacker {
   const GatheringOptions with_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<DatasetPtr> datasets_;  // the latest first
-  std::size_t busy_ = 0;            // threads
-  bool is_stopping_ = false;
+  std::list<DatasetPtr> datasets_;        // the latest first
+  std::size_t busy_ = 0;                  // threads
+  std::atomic<bool> is_stopping_{false};  // also a batch under way ends soon
   std::vector<std::thread> threads_;
 };
 
