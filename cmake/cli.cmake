@@ -23,7 +23,6 @@ cairn_library(cairn_cli_run "${cli_run_sources}"
 set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement)
 cairn_library(cairn_cli "${cli_library_sources}" "cairn_cli_run;${cli_modules};CLI11::CLI11")
 foreach(library cairn_cli_run cairn_cli)
-  cairn_compile_together(${library})
   target_include_directories(${library} PUBLIC ${CMAKE_SOURCE_DIR})
 endforeach()
 

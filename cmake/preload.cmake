@@ -16,6 +16,7 @@ target_link_libraries(cairn_preload PRIVATE cairn_files cairn_processes cairn_gu
 # Its fcntl has other parameters than the one in the header that other sources include.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/frontends/posix/lock_calls.cc
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+cairn_compile_together(cairn_preload)
 target_compile_options(cairn_preload PRIVATE -fno-rtti -U_FORTIFY_SOURCE)
 # A hook that calls another one (syscall() calls most of them) means the one of this library, also where the program has
 # a function of that name. Names that are bound here are not searched in each process that starts.

@@ -14,6 +14,7 @@ function(cairn_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE cairn_flags ${ARG_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  cairn_compile_quickly(${name})
 endfunction()
 
 function(cairn_add_suite_test name)

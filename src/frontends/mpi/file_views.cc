@@ -6,12 +6,12 @@
 namespace cairn {
 namespace {
 
-constexpr long kUnknown = 0;
+constexpr long kUnknownRuns = 0;
 constexpr int kDepthMax = 16;
 
 // The runs of an inner type, and whether many of them in a row are one.
 struct Inner {
-  long runs = kUnknown;
+  long runs = kUnknownRuns;
   bool is_dense = false;
 
   // So many of them beside each other.
@@ -41,7 +41,7 @@ long runs_of_blocks(const DatatypeContents& made, const Inner& inner, long count
 // Dimensions that are taken whole and vary fastest make one run with the next one.
 long runs_of_subarray(const MpiLibrary& mpi, const DatatypeContents& made, const Inner& inner) {
   const long dimensions = made.number(0);
-  if (made.number_count() != 3 * dimensions + 2) return kUnknown;
+  if (made.number_count() != 3 * dimensions + 2) return kUnknownRuns;
   const bool is_in_c_order = made.number(3 * dimensions + 1) == mpi.order_c;
   bool is_one_run = inner.is_dense;
   long runs = inner.is_dense ? 1 : inner.runs;
@@ -59,7 +59,7 @@ long runs_of_struct(const MpiLibrary& mpi, const DatatypeContents& made, int dep
   long runs = 0;
   for (long index = 0; index < made.type_count() && 1 + index < made.number_count(); ++index) {
     const Inner inner = look_at(mpi, made.type(index), depth);
-    if (inner.runs == kUnknown) return kUnknown;
+    if (inner.runs == kUnknownRuns) return kUnknownRuns;
     runs += made.number(1 + index) > 0 ? inner.repeated(made.number(1 + index)) : 0;
   }
   return runs;
@@ -67,12 +67,12 @@ long runs_of_struct(const MpiLibrary& mpi, const DatatypeContents& made, int dep
 
 long runs_of(const MpiLibrary& mpi, MpiHandle type, int depth) {
   const DatatypeContents made(mpi, type);
-  if (!made.is_read() || depth > kDepthMax) return kUnknown;
+  if (!made.is_read() || depth > kDepthMax) return kUnknownRuns;
   if (made.is_basic()) return 1;
   if (made.combiner() == Combiner::kStruct) return runs_of_struct(mpi, made, depth);
-  if (made.type_count() != 1) return kUnknown;
+  if (made.type_count() != 1) return kUnknownRuns;
   const Inner inner = look_at(mpi, made.type(0), depth);
-  if (inner.runs == kUnknown) return kUnknown;
+  if (inner.runs == kUnknownRuns) return kUnknownRuns;
   switch (made.combiner()) {
     case Combiner::kDup:
     case Combiner::kResized:
@@ -90,7 +90,7 @@ long runs_of(const MpiLibrary& mpi, MpiHandle type, int depth) {
     case Combiner::kSubarray:
       return runs_of_subarray(mpi, made, inner);
     default:
-      return kUnknown;
+      return kUnknownRuns;
   }
 }
 
