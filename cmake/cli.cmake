@@ -34,7 +34,9 @@ set_target_properties(cairn_commands PROPERTIES
 add_executable(cairn ${CMAKE_SOURCE_DIR}/cli/main.cc)
 target_link_libraries(cairn PRIVATE cairn_cli_run)
 add_dependencies(cairn cairn_commands)
-if(NOT CAIRN_SANITIZE)
+if(CAIRN_SANITIZE)
+  set_target_properties(cairn cairn_commands PROPERTIES EXCLUDE_FROM_ALL ON)
+else()
   target_link_options(cairn_commands PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections
     -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,relro)
   # At a fixed address the dynamic linker has no pointers to adjust, and touches none of their pages.

@@ -39,6 +39,10 @@ target_compile_definitions(cairn_flags INTERFACE _GNU_SOURCE CAIRN_VERSION="${PR
 target_compile_options(cairn_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(cairn_flags INTERFACE -Wthread-safety)
+  if(CMAKE_UNITY_BUILD)
+    # Sources that are compiled as one see each other's names, which gcc does not take for shadowed.
+    target_compile_options(cairn_flags INTERFACE -Wno-shadow)
+  endif()
 endif()
 if(CAIRN_WERROR)
   target_compile_options(cairn_flags INTERFACE -Werror)
@@ -72,6 +76,5 @@ if(CAIRN_FUZZ)
   # libFuzzer follows the branches that an input takes, in all of our code; the programs with its main() are the
   # targets alone (tests/fuzz/CMakeLists.txt).
   target_compile_options(cairn_flags INTERFACE -fsanitize=fuzzer-no-link)
-  # As users run it: an assertion of the debug build would end a service that finds hostile bytes.
-  target_compile_definitions(cairn_flags INTERFACE NDEBUG)
+  target_compile_definitions(cairn_flags INTERFACE CAIRN_FUZZ=1)
 endif()

@@ -62,6 +62,8 @@ part "hostile client" env CAIRN_SEED="$((seed % 1000000))" CAIRN_HOSTILE_ROUNDS=
 [ -n "$quick" ] || part "fuzzing" ./dev fuzz --seconds 3600
 [ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py
 [ -n "$quick" ] || part "programs" python3 tests/programs/run.py
+[ -n "$quick" ] || part "tests of array packages" env CAIRN_ARRAY_WAYS=all \
+  ctest --test-dir build/release -R '^arrays_.*_suite$' --output-on-failure
 rmdir "$tier" 2>/dev/null || rm -rf "$tier"
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'soak failed: %s\n' "${failed[@]}"

@@ -15,6 +15,11 @@ CheckHandler set_check_handler(CheckHandler handler);
 
 [[gnu::cold]] void check_failed(const char* expression, const char* file, int line);
 
+#ifdef CAIRN_FUZZ
+// The fuzz targets run what users run, in one build with tests that have DCHECK on.
+inline bool g_dchecks_are_on = true;
+#endif
+
 }  // namespace cairn
 
 #define CAIRN_CHECK(expression)                               \
@@ -29,6 +34,8 @@ CheckHandler set_check_handler(CheckHandler handler);
   do {                           \
     (void)sizeof(expression);    \
   } while (false)
+#elif defined(CAIRN_FUZZ)
+#define CAIRN_DCHECK(expression) CAIRN_CHECK(!::cairn::g_dchecks_are_on || (expression))
 #else
 #define CAIRN_DCHECK(expression) CAIRN_CHECK(expression)
 #endif

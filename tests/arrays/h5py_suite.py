@@ -10,8 +10,12 @@ import stage
 def main():
     stage.need_plugin()
     python = stage.interpreter()
-    return stage.compare_suites("h5py", lambda environment, directory, prefix: stage.pytest_verdicts(
-        [*prefix, python], [f"--basetemp={directory}/base", "--pyargs", "h5py"], directory, environment))
+
+    def run(environment, directory, prefix):
+        return stage.pytest_verdicts([*prefix, python], [f"--basetemp={directory}/base", "--pyargs", "h5py"], directory,
+                                     environment)
+
+    return stage.compare_suites("h5py", run, is_every_way=True)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,6 @@ struct Seen {
 };
 
 Seen see(const std::string& path) {
-  Seen seen;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   StoreStatus status;
   StoreFacts facts;
