@@ -64,3 +64,9 @@ if(LIBDEFLATE_INCLUDE_DIR)
 else()
   message(STATUS "no libdeflate (Debian: libdeflate-dev): packed arrays are not unpacked ahead")
 endif()
+
+# Eigen and Boost.Math are headers, which only regressions need (src/policy/regressions).
+find_package(Eigen3 3.3 REQUIRED NO_MODULE)
+find_path(BOOST_MATH_INCLUDE_DIR boost/math/distributions/students_t.hpp REQUIRED)
+add_library(cairn_eigen INTERFACE)
+target_link_libraries(cairn_eigen INTERFACE Eigen3::Eigen)

@@ -35,6 +35,7 @@ cairn_module(policy/replacement NO_EXCEPTIONS)
 cairn_module(policy/prefetch    NO_EXCEPTIONS)
 cairn_module(policy/arrays      NO_EXCEPTIONS)
 cairn_module(policy/models      NO_EXCEPTIONS)
+cairn_module(policy/regressions LIBRARIES cairn_eigen)
 cairn_module(policy/orders)
 cairn_module(policy/heat)
 # policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).

@@ -16,7 +16,8 @@ import sys
 import sources
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
-THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/", "hdf5", "H5")
+THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/", "hdf5", "H5", "Eigen/",
+               "boost/")
 # What would start threads, pull in locales or initialise streams inside a guest.
 NOT_IN_GUESTS = ("iostream", "fstream", "sstream", "iomanip", "regex", "filesystem", "thread", "future",
                  "mutex", "shared_mutex", "condition_variable", "locale")
