@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn trace record | info | replay`: a node records the accesses of programs; the command counts
-// them, and replays them (cli/trace/trace_replay_command.cc).
+// `cairn trace record | info | misses | replay`: a node records the accesses of programs; the
+// command counts them, says what caches would have missed (trace_misses_command.cc), and replays
+// them (trace_replay_command.cc).
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -97,19 +98,23 @@ int command_trace(const Arguments& arguments) {
   if (verb == "record") return record(rest);
   if (verb == "info") return info(rest);
   if (verb == "replay") return replay_trace(rest);
+  if (verb == "misses") return trace_misses(rest);
   if (verb == "--help" || verb == "-h") {
     print(
         "Records accesses of programs, shows them, and replays them through policies or on "
         "files.\n\n"
         "  cairn trace record TRACE               record on a running node\n"
         "  cairn trace info TRACE                 count the events of a trace\n"
+        "  cairn trace misses TRACE               what caches of every size would miss, and how "
+        "large\n"
+        "                                         one has to be\n"
         "  cairn trace replay TRACE               count what replacement policies would have "
         "missed\n"
         "  cairn trace replay --files DIR TRACE   repeat the accesses on files below DIR\n\n"
         "Example:\n  cairn trace record --node job --seconds 60 job.trace\n");
     return kExitOk;
   }
-  throw Failure(verb.empty() ? "trace: record, info or replay?"
+  throw Failure(verb.empty() ? "trace: record, info, misses or replay?"
                              : fmt::format("trace: unknown word \"{}\"", verb),
                 "`cairn trace --help` says what each does");
 }

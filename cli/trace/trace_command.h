@@ -12,5 +12,7 @@ namespace cairn::cli {
 int command_trace(const Arguments& arguments);
 // `cairn trace replay`, without these words.
 int replay_trace(const Arguments& arguments);
+// `cairn trace misses`, without these words.
+int trace_misses(const Arguments& arguments);
 
 }  // namespace cairn::cli

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trace/trace_input.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/size_text.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "policy/replacement/compared_experts.h"
 #include "service/trace/open_trace.h"
 
 namespace cairn::cli {
@@ -22,6 +27,24 @@ void require_whole(const TraceSource& trace, const char* remedy) {
 
 void say_warning(const TraceSource& trace) {
   if (const std::string warning = trace.warning(); !warning.empty()) say(warning);
+}
+
+std::uint64_t size_argument(const char* option, const std::string& text) {
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes == 0)
+    throw Failure(fmt::format("{}: \"{}\" is not a size", option, text), "write one such as 64K");
+  return *bytes;
+}
+
+void check_experts(const std::vector<std::string>& experts) {
+  for (const std::string& name : experts) {
+    if (make_compared_expert(name, 1) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
+    for (const ExpertMaker& maker : kComparedExpertMakers) names.emplace_back(maker.name);
+    throw Failure(fmt::format("no expert is called \"{}\"", name),
+                  fmt::format("the experts are {}", fmt::join(names, ", ")));
+  }
 }
 
 }  // namespace cairn::cli

@@ -6,36 +6,28 @@
 #include <queue>
 #include <unordered_map>
 
+#include "cli/trace/page_references.h"
 #include "policy/replacement/compared_experts.h"
 
 namespace cairn::cli {
 namespace {
 
-// Pages in the order of their use; the second and later pieces of one page in a row are no new use.
+// The pages that a trace uses, numbered from 0 on, in the order of their use.
 class References {
  public:
-  explicit References(std::uint64_t page_bytes) : page_bytes_(page_bytes) {}
+  explicit References(std::uint64_t page_bytes) : keys_(page_bytes) {}
 
   void add(const TraceEvent& event) {
-    if (event.kind != TraceKind::kReadMiss && event.kind != TraceKind::kReadHit &&
-        event.kind != TraceKind::kReadPrefetched && event.kind != TraceKind::kWrite) {
-      return;
-    }
-    const std::uint64_t first = event.offset / page_bytes_;
-    const std::uint64_t last =
-        (event.offset + std::max<std::uint64_t>(event.length, 1) - 1) / page_bytes_;
-    for (std::uint64_t page = first; page <= last; ++page) {
-      const std::uint64_t key = (std::uint64_t{event.file} << 40) ^ page;
-      const auto [found, is_new] =
-          numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size()));
-      if (pages_.empty() || pages_.back() != found->second) pages_.push_back(found->second);
-    }
+    keys_.add(event, [this](std::uint64_t key) {
+      const auto number = static_cast<std::uint32_t>(numbers_.size());
+      pages_.push_back(numbers_.try_emplace(key, number).first->second);
+    });
   }
   const std::vector<std::uint32_t>& pages() const { return pages_; }
   std::size_t footprint() const { return numbers_.size(); }
 
  private:
-  const std::uint64_t page_bytes_;
+  PageReferences keys_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::vector<std::uint32_t> pages_;
 };

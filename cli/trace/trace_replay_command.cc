@@ -17,7 +17,6 @@
 #include "cli/trace/trace_input.h"
 #include "cli/trace/trace_player.h"
 #include "cli/trace/trace_replay.h"
-#include "policy/replacement/compared_experts.h"
 
 namespace cairn::cli {
 namespace {
@@ -43,13 +42,6 @@ struct ReplayWords {
   bool json = false;
 };
 
-std::uint64_t size_of(const char* option, const std::string& text) {
-  const auto bytes = parse_size(text);
-  if (!bytes || *bytes == 0)
-    throw Failure(fmt::format("{}: \"{}\" is not a size", option, text), "write one such as 64K");
-  return *bytes;
-}
-
 // ---- through policies --------------------------------------------------------------------------
 
 std::string replay_text(const ReplayTable& table, const ReplayOptions& options) {
@@ -73,20 +65,9 @@ std::string replay_text(const ReplayTable& table, const ReplayOptions& options) 
   return text + format_table(rows, std::string(head.size(), 'r'));
 }
 
-void check_experts(const std::vector<std::string>& experts) {
-  for (const std::string& name : experts) {
-    if (make_compared_expert(name, 1) != nullptr) continue;
-    std::vector<std::string> names;
-    for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
-    for (const ExpertMaker& maker : kComparedExpertMakers) names.emplace_back(maker.name);
-    throw Failure(fmt::format("no expert is called \"{}\"", name),
-                  fmt::format("the experts are {}", fmt::join(names, ", ")));
-  }
-}
-
 int replay_through_policies(ReplayWords& words) {
   ReplayOptions& options = words.policies;
-  if (!words.page.empty()) options.page_bytes = size_of("--page", words.page);
+  if (!words.page.empty()) options.page_bytes = size_argument("--page", words.page);
   if (options.experts.empty()) options.experts = {"ws-plus", "learned", "s3-fifo", "lirs", "lru"};
   check_experts(options.experts);
   const auto trace = open_trace_or_fail(words.trace);
@@ -124,7 +105,7 @@ PlayOptions play_options_of(const ReplayWords& words) {
   options.selection.reads_only = words.reads;
   if (words.first != 0) options.selection.accesses_max = words.first;
   if (!words.call.empty()) {
-    const std::uint64_t bytes = size_of("--call", words.call);
+    const std::uint64_t bytes = size_argument("--call", words.call);
     options.selection.call_bytes_max =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX));
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn trace record | info | replay`: what programs do is recorded, counted, and put through the policies."""
+"""`cairn trace record | info | misses | replay`: what programs do is recorded, counted, and put through policies."""
 
+import json
 import os
 import re
 import signal
@@ -155,6 +156,25 @@ def replay_compares_with_the_best():
                 best_before = best
 
 
+def misses_say_how_large_a_cache_must_be():
+    with Stage(config=NO_PREFETCH, ram="16M") as stage:
+        trace = record_a_loop(stage)
+        found = json.loads(stage.cairn("trace", "misses", "--page", "64K", "--json", trace))
+        assert found["page_bytes"] == 64 << 10 and found["sampled_share"] == 1, found
+        # Of what hits, one in 64 is recorded at least: it counts as a whole file of 24 MiB that is read three times.
+        assert 20 * MIB <= found["bytes"] <= 24 * MIB, found
+        knee = found["knee"]
+        assert knee["bytes"] > 16 * MIB, f"lru has hits in a loop that does not fit: {found}"
+        lru, best = (found["curves"][name] for name in ("lru", BEST))
+        assert [point["bytes"] for point in lru] == [point["bytes"] for point in best]
+        assert all(one["miss_ratio"] <= other["miss_ratio"] for one, other in zip(best, lru, strict=True)), found
+        assert abs(lru[-1]["miss_ratio"] - found["first_use_ratio"]) < 1e-6, found
+        said = stage.cairn("trace", "misses", "--page", "64K", "--target", "60", trace)
+        assert "lru misses at most 60 % from" in said and "the knee of lru is at" in said, said
+        said = stage.cairn("trace", "misses", "--target", "1", trace)
+        assert "no cache misses as little as 1 %" in said, said
+
+
 def what_is_no_trace_is_refused():
     with Stage(config=NO_PREFETCH, ram="16M") as stage:
         trace = record_a_loop(stage)
@@ -167,23 +187,25 @@ def what_is_no_trace_is_refused():
                 path.mkdir()
             else:
                 path.write_bytes(content)
-            for verb in ("info", "replay"):
+            for verb in ("info", "misses", "replay"):
                 said = stage.cairn("trace", verb, path, status=2)
                 assert str(path) in said, f"{verb} {name}: {said}"
                 assert "experts" not in said, f"{verb} {name}: they are not what is wrong: {said}"
         # Of one that was cut off the rest is as good as ever, and it is said.
         cut = stage.work / "cut"
         cut.write_bytes(data[:-10])
-        for verb in ("info", "replay"):
+        for verb in ("info", "misses", "replay"):
             said = stage.cairn("trace", verb, cut)
             assert "cut off" in said and str(cut) in said, f"{verb}: {said}"
         assert "events" in info(stage, cut)[1]
-        for verb in ("info", "replay"):
+        for verb in ("info", "misses", "replay"):
             assert "missing" in stage.cairn("trace", verb, stage.work / "missing", status=2)
-        said = stage.cairn("trace", "replay", "--expert", "clairvoyant", trace, status=2)
-        assert "clairvoyant" in said and "ws-plus" in said and "lirs" in said, said
-        said = stage.cairn("trace", "replay", "--page", "much", trace, status=2)
-        assert "--page" in said and "much" in said, said
+        for verb in ("misses", "replay"):
+            said = stage.cairn("trace", verb, "--expert", "clairvoyant", trace, status=2)
+            assert "clairvoyant" in said and "ws-plus" in said and "lirs" in said, said
+            said = stage.cairn("trace", verb, "--page", "much", trace, status=2)
+            assert "--page" in said and "much" in said, said
+        assert "--target" in stage.cairn("trace", "misses", "--target", "101", trace, status=2)
 
 
 def recordings_that_are_refused():
@@ -234,5 +256,6 @@ def a_killed_recorder_ends_its_recording():
 
 
 SCENES = [a_trace_has_what_was_done, what_was_told_last_is_of_the_same_process, a_trace_ends_after_its_seconds,
-          write_only_opens_are_recorded, replay_compares_with_the_best, what_is_no_trace_is_refused,
+          write_only_opens_are_recorded, replay_compares_with_the_best,
+          misses_say_how_large_a_cache_must_be, what_is_no_trace_is_refused,
           recordings_that_are_refused, recordings_to_pipes_are_refused, a_killed_recorder_ends_its_recording]
