@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -164,10 +165,10 @@ class DesignScaler {
     design_.experiments.clear();
     append_hypercube(request_, AccessKind::kRead, count, levels_, &design_.experiments);
     append_hypercube(request_, AccessKind::kWrite, count, levels_, &design_.experiments);
-    std::stable_sort(design_.experiments.begin(), design_.experiments.end(),
-                     [](const Experiment& a, const Experiment& b) {
-                       return a.expected_seconds < b.expected_seconds;
-                     });
+    std::ranges::sort(design_.experiments, {}, [](const Experiment& one) {
+      return std::tuple(one.expected_seconds, one.access, one.threads, one.request_bytes,
+                        one.requests, one.address_range_bytes);
+    });
     design_.expected_seconds = std::accumulate(
         design_.experiments.begin(), design_.experiments.end(), design_.preparation_seconds,
         [](double sum, const Experiment& one) { return sum + one.expected_seconds; });

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cctype>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -66,13 +67,24 @@ class FormulaReader {
       if (!terms) return terms.status();
       append_new(*terms, &formula_.terms);
     }
-    std::stable_sort(formula_.terms.begin(), formula_.terms.end(),
-                     [](ModelTerm a, ModelTerm b) { return a.degree() < b.degree(); });
+    sort_by_degree();
     CAIRN_DCHECK(formula_.terms.front().is_intercept());
     return std::move(formula_);
   }
 
  private:
+  // Terms of one degree stay in their order. (std::stable_sort() would do, but for a warning of
+  // clang's about this standard library.)
+  void sort_by_degree() {
+    std::vector<ModelTerm> sorted;
+    for (std::size_t degree = 0; sorted.size() < formula_.terms.size(); ++degree) {
+      CAIRN_DCHECK(degree <= ModelTerm::kParametersMax);
+      std::ranges::copy_if(formula_.terms, std::back_inserter(sorted),
+                           [degree](ModelTerm term) { return term.degree() == degree; });
+    }
+    formula_.terms = std::move(sorted);
+  }
+
   // A * B * C is (A * B) * C; each step brings the factor and its products with all terms so far.
   Result<std::vector<ModelTerm>> read_product(std::string_view text) {
     std::vector<ModelTerm> terms;
