@@ -23,7 +23,7 @@
 namespace cairn::node {
 namespace {
 
-#if defined(CAIRN_TSAN) || defined(__SANITIZE_ADDRESS__)
+#if defined(CAIRN_TSAN) || defined(CAIRN_ASAN)
 constexpr std::uint64_t kEvents = 100'000;
 #else
 constexpr std::uint64_t kEvents = 1'000'000;
