@@ -52,6 +52,7 @@ Result<MissEstimate> estimate_misses(TraceSource& trace, const MissOptions& opti
   if (!trace.status()) return trace.status();
   MissEstimate estimate;
   estimate.references = sample.references();
+  estimate.simulated_references = stream.references();
   estimate.pages = sample.pages();
   estimate.hot_pages = sample.hot_set_pages();
   estimate.sampled_share = sample.rate();

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +29,9 @@ struct NamedCurve {
 
 struct MissEstimate {
   std::uint64_t references = 0;
+  // The first so many are all that the other curves than that of LRU know: fewer than `references`
+  // where the sample would have become too large.
+  std::uint64_t simulated_references = 0;
   double pages = 0;          // that the trace uses
   double hot_pages = 0;      // the fewest that take 90 % of the references
   double sampled_share = 1;  // of the pages, that the estimate rests on; 1: all, it is exact

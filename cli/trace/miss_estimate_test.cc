@@ -7,30 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "cli/trace/testing/listed_events.h"
+
 namespace cairn::cli {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class EventsInMemory final : public TraceSource {
- public:
-  explicit EventsInMemory(std::vector<TraceEvent> events, Status status = Status::ok())
-      : events_(std::move(events)), status_(std::move(status)) {}
-  bool next(TraceEvent* event) override {
-    if (next_ == events_.size()) return false;
-    *event = events_[next_++];
-    return true;
-  }
-  Status status() const override { return next_ == events_.size() ? status_ : Status::ok(); }
-  const TraceNames& names() const override { return names_; }
-
- private:
-  const std::vector<TraceEvent> events_;
-  const Status status_;
-  TraceNames names_;
-  std::size_t next_ = 0;
-};
 
 constexpr std::uint32_t kPage = 4096;
 
@@ -54,7 +37,7 @@ std::vector<TraceEvent> loops_over(std::uint64_t pages, int rounds) {
 
 Result<MissEstimate> estimate(std::vector<TraceEvent> events,
                               std::vector<std::string> experts = {}) {
-  EventsInMemory trace(std::move(events));
+  ListedEvents trace(std::move(events));
   return estimate_misses(trace, {kPage, std::move(experts)});
 }
 
@@ -64,6 +47,7 @@ TEST(MissEstimate, ALoopFitsOrMissesUnderLru) {
   ASSERT_TRUE(found);
   const MissEstimate& loop = found.value();
   EXPECT_EQ(loop.references, 400U);
+  EXPECT_EQ(loop.simulated_references, 400U);
   EXPECT_DOUBLE_EQ(loop.pages, 100);
   EXPECT_DOUBLE_EQ(loop.sampled_share, 1);
   EXPECT_THAT(loop.capacities, ElementsAre(1, 2, 4, 8, 16, 32, 64, 100));
@@ -113,7 +97,7 @@ TEST(MissEstimate, WhatIsWrongIsSaid) {
   const auto unknown = estimate(loops_over(2, 1), {"clairvoyant"});
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.status().message(), HasSubstr("clairvoyant"));
-  EventsInMemory damaged(loops_over(2, 1), Status(StatusCode::kInvalid, "block 7 is damaged"));
+  ListedEvents damaged(loops_over(2, 1), {}, Status(StatusCode::kInvalid, "block 7 is damaged"));
   const auto broken = estimate_misses(damaged, {kPage, {}});
   ASSERT_FALSE(broken);
   EXPECT_THAT(broken.status().message(), HasSubstr("block 7"));

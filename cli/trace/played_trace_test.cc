@@ -7,35 +7,13 @@
 #include <vector>
 
 #include "cli/terminal/failure.h"
+#include "cli/trace/testing/listed_events.h"
 
 namespace cairn::cli {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class ListedEvents final : public TraceSource {
- public:
-  ListedEvents(std::vector<TraceEvent> events, const std::vector<std::string>& files,
-               Status status = Status::ok())
-      : events_(std::move(events)), status_(std::move(status)) {
-    for (const std::string& name : files) names_.files.append(name);
-    for (const char* name : {"rank 0", "rank 1"}) names_.processes.append(name);
-  }
-  bool next(TraceEvent* event) override {
-    if (next_ == events_.size()) return false;
-    *event = events_[next_++];
-    return true;
-  }
-  Status status() const override { return next_ == events_.size() ? status_ : Status::ok(); }
-  const TraceNames& names() const override { return names_; }
-
- private:
-  const std::vector<TraceEvent> events_;
-  const Status status_;
-  TraceNames names_;
-  std::size_t next_ = 0;
-};
 
 TraceEvent event(TraceKind kind, std::uint32_t file, std::uint64_t offset = 0,
                  std::uint32_t length = 0, std::uint32_t process = 0) {

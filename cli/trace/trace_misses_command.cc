@@ -68,6 +68,11 @@ std::string sizes_text(const MissEstimate& found, const MissWords& words) {
   return text;
 }
 
+std::string simulated_text(const MissEstimate& found) {
+  if (found.simulated_references == found.references) return "";
+  return fmt::format("all but lru know the first {} references only\n", found.simulated_references);
+}
+
 std::string misses_text(const MissEstimate& found, const MissWords& words) {
   const std::string sampled =
       found.sampled_share >= 1
@@ -75,7 +80,7 @@ std::string misses_text(const MissEstimate& found, const MissWords& words) {
           : fmt::format(", estimated from {:.2g} % of them", 100 * found.sampled_share);
   return fmt::format("{} references to {:.0f} pages of {}{}; misses in percent\n", found.references,
                      found.pages, format_size(words.options.page_bytes), sampled) +
-         curves_text(found, words.options) +
+         curves_text(found, words.options) + simulated_text(found) +
          fmt::format("{} % are first uses, which miss in every cache\n",
                      percent_text(found.lru.compulsory_ratio())) +
          sizes_text(found, words);
@@ -95,11 +100,14 @@ OrderedJson misses_json(const MissEstimate& found, const MissOptions& options) {
   OrderedJson curves = {{"lru", curve_json(found.lru, found, options)}};
   for (const NamedCurve& other : found.others)
     curves[other.name] = curve_json(other.curve, found, options);
-  OrderedJson object = {
-      {"references", found.references},       {"page_bytes", options.page_bytes},
-      {"bytes", found.pages * page},          {"hot_bytes", found.hot_pages * page},
-      {"sampled_share", found.sampled_share}, {"first_use_ratio", found.lru.compulsory_ratio()},
-      {"curves", std::move(curves)}};
+  OrderedJson object = {{"references", found.references},
+                        {"page_bytes", options.page_bytes},
+                        {"bytes", found.pages * page},
+                        {"hot_bytes", found.hot_pages * page},
+                        {"simulated_references", found.simulated_references},
+                        {"sampled_share", found.sampled_share},
+                        {"first_use_ratio", found.lru.compulsory_ratio()},
+                        {"curves", std::move(curves)}};
   if (const auto knee = found.lru.knee())
     object["knee"] = {{"bytes", knee->capacity * options.page_bytes},
                       {"miss_ratio", knee->miss_ratio}};

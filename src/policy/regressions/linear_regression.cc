@@ -60,7 +60,7 @@ Eigen::VectorXd slopes_of(const PivotedQr& qr, Eigen::VectorXd responses) {
   return qr.colsPermutation() * slopes;
 }
 
-// The inverse of matrix' * matrix, of which the QR decomposition is known.
+// Inverts matrix' * matrix. The matrix is given by its QR decomposition.
 Eigen::MatrixXd inverse_of_square(const PivotedQr& qr) {
   const Eigen::Index columns = qr.matrixQR().cols();
   Eigen::MatrixXd root(columns, columns);  // of the inverse
