@@ -49,12 +49,19 @@ inline std::int64_t never_back(std::int64_t stamped, std::int64_t now) {
   constexpr std::int64_t kTicksNs = 20'000'000;
   return now < stamped && stamped - now < kTicksNs ? stamped : now;
 }
-// Milliseconds of the monotonic clock, for ages and recency. Wraps after 49 days: compare
-// differences.
+// Milliseconds of the monotonic clock, for ages and recency. Wraps after 49 days: compare with
+// elapsed_ms().
 inline std::uint32_t monotonic_coarse_ms() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(to_nanos(now)) / 1'000'000);
+}
+// How long ago `since_ms` was at `now_ms`. Another thread may have stamped it after this one has
+// looked at the clock: what is up to a minute ahead was just now, not 49 days ago.
+inline std::uint32_t elapsed_ms(std::uint32_t now_ms, std::uint32_t since_ms) {
+  constexpr std::uint32_t kAheadMsMax = 60'000;
+  const std::uint32_t elapsed = now_ms - since_ms;
+  return elapsed < UINT32_MAX - kAheadMsMax ? elapsed : 0;
 }
 
 }  // namespace cairn

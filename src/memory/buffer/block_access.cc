@@ -73,7 +73,8 @@ FreshBlock wait_for_memory(Actor& actor, const Lease::Request& request) {
   OrganizerBoard& board = actor.memory->organizer_board();
   const BucketPool& pool = actor.memory->pool(TierId::kMemory);
   const std::uint32_t began_ms = monotonic_coarse_ms();
-  if (began_ms - board.room_missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return {};
+  if (elapsed_ms(began_ms, board.room_missed_ms.load(std::memory_order_relaxed)) < kNotAgainMs)
+    return {};
   std::uint32_t now_ms = began_ms;
   std::uint32_t moved_ms = began_ms;
   std::uint32_t made = board.room_made.load(std::memory_order_relaxed);

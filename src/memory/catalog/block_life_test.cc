@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -112,6 +113,32 @@ TEST_F(BlockLife, AWriteOfNewPagesThatWasGivenUpLeavesTheBlockClean) {
   EXPECT_EQ(block.descriptor().valid_pages(), 0b0001);
   EXPECT_EQ(block.descriptor().state(), BlockState::kClean);
   expect_counted(0, 1);
+}
+
+TEST_F(BlockLife, WhatIsDirtyIsSeenWithItsTime) {
+  constexpr std::uint32_t kRounds = 200'000;
+  Object& file = tables_.catalog().objects().at(kFile);
+  std::atomic<std::uint32_t> round{0};
+  std::uint32_t seen = 0;
+  std::uint32_t timeless = 0;
+  // As the flusher looks, who would store at once what has been dirty since the machine's start.
+  std::thread flusher([&] {
+    for (std::uint32_t before = 0; before < kRounds;) {
+      before = round.load();
+      if (file.dirty_blocks.load() == 0) continue;
+      const std::uint32_t since_ms = file.dirty_since_ms.load();
+      if (round.load() != before) continue;
+      ++seen;
+      if (since_ms == 0) ++timeless;
+    }
+  });
+  LockedBlock block = place(1, 0b0001);
+  while (round.fetch_add(1) < kRounds) {
+    file.dirty_since_ms.store(0);
+    const WritableBlock given_up(block, 0b0100);
+  }
+  flusher.join();
+  EXPECT_EQ(timeless, 0U) << "of " << seen;
 }
 
 TEST_F(BlockLife, WhatIsWrittenDuringItsFlushStaysDirty) {

@@ -12,9 +12,11 @@ void DirtyBlocks::count(BucketIndex bucket, BlockDescriptor& block, Object& obje
   mark(bucket);
   board_->dirty_bytes.fetch_add(block.bucket_bytes(), std::memory_order_relaxed);
   (void)widen_hints(block.block_number(), object);
-  if (object.dirty_blocks.fetch_add(1, std::memory_order_acq_rel) == 0) {
+  // First the time, for the flusher: dirty data that it sees has not been there since long ago.
+  if (object.dirty_blocks.load(std::memory_order_relaxed) == 0)
     object.dirty_since_ms.store(now_ms, std::memory_order_relaxed);
-  }
+  if (object.dirty_blocks.fetch_add(1, std::memory_order_acq_rel) == 0)
+    object.dirty_since_ms.store(now_ms, std::memory_order_relaxed);
   board_->bell.ring();
 }
 

@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/ids.h"
 #include "memory/arena/bell.h"
 
@@ -50,7 +51,8 @@ struct alignas(64) FailureBoard {
         return true;
       for (const std::atomic<std::uint64_t>& failure : last) {
         const std::uint64_t seen = failure.load(std::memory_order_relaxed);
-        if (seen == 0 || now_ms - static_cast<std::uint32_t>(seen) > kWithinMs) return false;
+        if (seen == 0 || elapsed_ms(now_ms, static_cast<std::uint32_t>(seen)) > kWithinMs)
+          return false;
       }
       return true;
     }
@@ -140,7 +142,7 @@ inline void FailureBoard::OfTier::note(std::uint32_t operation, int error_number
     const std::uint64_t seen = known.load(std::memory_order_relaxed);
     const bool is_own = seen >> 32 == operation;
     const std::uint32_t since_ms =
-        seen == 0 ? UINT32_MAX : now_ms - static_cast<std::uint32_t>(seen);
+        seen == 0 ? UINT32_MAX : elapsed_ms(now_ms, static_cast<std::uint32_t>(seen));
     if (place != nullptr && !is_own && since_ms <= longest_ms) continue;
     place = &known;
     longest_ms = since_ms;

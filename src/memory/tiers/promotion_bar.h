@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "memory/pool/bucket_pool.h"
 #include "memory/tiers/organizer_board.h"
 
@@ -30,8 +31,9 @@ class PromotionBar {
                         std::uint32_t frequency, std::uint32_t now_ms) {
     if (memory.free_slabs() > board.roomy_slabs.load(std::memory_order_relaxed)) return true;
     const std::uint64_t bar = board.promotion_bar.load(std::memory_order_relaxed);
-    const auto since_ms = now_ms - static_cast<std::uint32_t>(bar >> 32);
-    const std::uint32_t least = since_ms < kHoldsMs ? static_cast<std::uint32_t>(bar) : 0;
+    const auto raised_ms = static_cast<std::uint32_t>(bar >> 32);
+    const bool holds = elapsed_ms(now_ms, raised_ms) < kHoldsMs;
+    const std::uint32_t least = holds ? static_cast<std::uint32_t>(bar) : 0;
     return frequency > std::max(least, 1U);  // it is 1 when nobody has come back to the block yet
   }
 };

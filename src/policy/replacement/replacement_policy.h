@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
 
 namespace cairn {
@@ -46,8 +47,8 @@ struct ReplacementRequest {
 
 // Orders blocks of one priority: the one unused longest first, and clean ones before dirty ones.
 inline bool is_older(const BlockView& left, const BlockView& right, std::uint32_t now_ms) {
-  const std::uint32_t left_age = now_ms - left.recency_ms;
-  const std::uint32_t right_age = now_ms - right.recency_ms;
+  const std::uint32_t left_age = elapsed_ms(now_ms, left.recency_ms);
+  const std::uint32_t right_age = elapsed_ms(now_ms, right.recency_ms);
   if (left_age != right_age) return left_age > right_age;
   if (left.dirty != right.dirty) return right.dirty;
   return raw(left.bucket) < raw(right.bucket);

@@ -97,6 +97,12 @@ TEST(OldestFirst, SurvivesTheWrapOfTheClock) {
   EXPECT_EQ(raw(blocks[0].bucket), 2u);
 }
 
+TEST(OldestFirst, KeepsWhatIsUsedWhileItChooses) {
+  std::vector<BlockView> blocks = {block(1, 404), block(2, 399)};
+  ASSERT_EQ(OldestFirst().choose(blocks, ReplacementRequest{kBlockBytes, 400}), 1u);
+  EXPECT_EQ(raw(blocks[0].bucket), 2u);
+}
+
 TEST(OldestFirst, TakesFilesOfLeastPriorityFirst) {
   std::vector<BlockView> blocks = {block(1, 100), block(2, 300), block(3, 200)};
   blocks[1].priority = 1;

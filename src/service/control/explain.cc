@@ -58,7 +58,7 @@ struct Explanation::Range {
             {"end", end},
             {"tier", tier},
             {"state", dirty ? "dirty" : "clean"},
-            {"since_seconds", (now_ms - since_ms) / 1000.0},
+            {"since_seconds", elapsed_ms(now_ms, since_ms) / 1000.0},
             {"reason", reason}};
   }
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "policy/replacement/experts.h"
 
 namespace cairn::node {
@@ -218,7 +219,7 @@ void LearnedReplacement::look_up(std::span<BlockView> candidates,
   const std::lock_guard lock(mutex_);
   const Tier& tier = tiers_[raw(request.tier)];
   for (BlockView& view : candidates) {
-    view.is_held = view.is_unread && request.now_ms - view.recency_ms < kUnreadMs;
+    view.is_held = view.is_unread && elapsed_ms(request.now_ms, view.recency_ms) < kUnreadMs;
     if (view.is_held || view.until_use != BlockView::kUseUnknown || tier.expert == nullptr)
       continue;
     const PageId page = tier.pages.find(key_of(view.object, raw(view.number), tier.segment_blocks));

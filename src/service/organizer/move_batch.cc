@@ -48,9 +48,10 @@ std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   if (tier == TierId::kMemory) return kBlocksMax;
   const DeviceBoard& devices = memory_.device_board();
   const std::uint32_t now = monotonic_coarse_ms();
-  const bool is_read = now - devices.read_ms[raw(tier)].load() < kRecentlyMs;
+  const bool is_read = elapsed_ms(now, devices.read_ms[raw(tier)].load()) < kRecentlyMs;
   // A program that waits for room waits longer than any reader.
-  const bool is_wanted = now - memory_.organizer_board().room_wanted_ms.load() < kRecentlyMs;
+  const bool is_wanted =
+      elapsed_ms(now, memory_.organizer_board().room_wanted_ms.load()) < kRecentlyMs;
   if (is_read && !is_wanted) return kBlocksBesideReads;
   const double bandwidth = devices.bandwidth[raw(tier)].load(std::memory_order_relaxed);
   const auto blocks = static_cast<std::size_t>(bandwidth * kSecondsInFlight / kBlockBytes);

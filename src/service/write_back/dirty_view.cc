@@ -52,7 +52,7 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
     unstored.object = static_cast<ObjectIndex>(index);
     unstored.dirty_bytes = bytes;
     const Object& object = memory.objects().at(unstored.object);
-    unstored.since_seconds = (now_ms - object.dirty_since_ms.load()) / 1000.0;
+    unstored.since_seconds = elapsed_ms(now_ms, object.dirty_since_ms.load()) / 1000.0;
     if (const StoreFilePtr file = files.find(unstored.object)) {
       unstored.error = file->error.load();
       unstored.failures = file->failures.load();

@@ -156,7 +156,8 @@ Flusher::Plan Flusher::look() const {
       plan.look_again(not_before);
       continue;
     }
-    const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
+    const std::uint32_t age_ms =
+        elapsed_ms(now_ms, object.dirty_since_ms.load(std::memory_order_relaxed));
     // A file without a name is probably a temporary one: it is written only when its room is
     // needed, and dropped as soon as nobody can have it.
     const bool temporary = object.has(kObjectUnlinked);
