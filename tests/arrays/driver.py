@@ -20,8 +20,8 @@ from scene import Node  # noqa: E402
 
 PROGRAMS = stage.HERE / "driver_programs.py"
 SECONDS = 120
-# Nothing is stored in the background while a scene looks.
-LATE = {"CAIRN_FLUSH_DELAY_MS": "3600000"}
+# Nothing is stored in the background while a scene looks, neither for its age nor for its amount.
+LATE = {"CAIRN_FLUSH_DELAY_MS": "3600000", "CAIRN_FLUSH_AMOUNT": "1G"}
 MIB = 1 << 20
 
 
