@@ -13,6 +13,7 @@ seed=$(date +%s)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=1 ;;
+    -h | --help) sed -n '4,8s/^# \{0,1\}//p' "$0"; exit ;;
     --seed) seed=${2:?--seed needs a number}; shift ;;
     *) echo "usage: tests/soak.sh [--quick] [--seed N]" >&2; exit 2 ;;
   esac
