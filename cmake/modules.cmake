@@ -56,8 +56,9 @@ cairn_module(frontends/files    NO_EXCEPTIONS
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
                   frontends/processes)
+cairn_module(frontends/mpi_interface NO_EXCEPTIONS)
 cairn_module(frontends/mpi      NO_EXCEPTIONS HOOKS
-             DEPS frontends/client frontends/libc frontends/paths frontends/processes)
+             DEPS frontends/mpi_interface frontends/client frontends/libc frontends/paths frontends/processes)
 cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/flush memory/buffer frontends/protocol
@@ -65,7 +66,7 @@ cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
                   frontends/files frontends/stdio)
 # HDF5 loads it. Its headers are all that it has of HDF5 (cmake/hdf5.cmake).
 cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers
-             DEPS policy/arrays)
+             DEPS policy/arrays frontends/mpi_interface)
 # The same, and beside it.
 cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
 

@@ -10,7 +10,7 @@ if(NOT CAIRN_HOOK_SOURCES)
 endif()
 
 add_library(cairn_preload SHARED ${CAIRN_HOOK_SOURCES})
-target_link_libraries(cairn_preload PRIVATE cairn_files cairn_processes cairn_guest_code)
+target_link_libraries(cairn_preload PRIVATE cairn_files cairn_processes cairn_mpi_interface cairn_guest_code)
 # Hooks carry the names of libc's own functions, so neither its fortified inline versions nor large-file
 # renaming may be in the way of their definitions.
 # Its fcntl has other parameters than the one in the header that other sources include.

@@ -5,38 +5,28 @@ under `cairn run`. No verdict differs."""
 
 import os
 import re
+import shutil
 import sys
 
 import stage
 import under_cairn
 
-FOLDER = under_cairn.BUILD.parent / "hdf5_api"
-MAKER = under_cairn.SOURCE / "tools/hdf5/api_test.sh"
-MAKE_SECONDS = 600
 # "Testing H5Fcreate                                    PASSED", with the parts of a test below it.
 VERDICT = re.compile(r"^ *Testing (.+?) *(PASSED|\*FAILED\*|-SKIP-)$", re.M)
 
 
-def program():
-    """h5_api_test, made where it is missing; skips the test where it cannot be had."""
-    made_by = FOLDER / "made_by"
-    if not made_by.exists() or made_by.read_bytes() != MAKER.read_bytes():
-        outcome = under_cairn.execute([MAKER, FOLDER], under_cairn.SOURCE, MAKE_SECONDS)
-        if outcome.status != 0:
-            stage.skip(f"no h5_api_test: {outcome.errors[-300:]}")
-    return FOLDER / "h5_api_test"
-
-
 def main():
     stage.need_plugin()
-    tests = program()
+    # One HDF5 is enough for these tests and those of parallel reads.
+    folder = stage.made_hdf5("mpich" if shutil.which("mpicc.mpich") else None)
+    tests = folder / "h5_api_test"
 
     def run(environment, directory, prefix):
         # The loader writes down what it loads, each process into a file of its own.
         loads = directory / "loads"
         loads.mkdir()
         outcome = under_cairn.execute([*prefix, tests], directory, stage.SUITE_SECONDS, {
-            **environment, "LD_LIBRARY_PATH": str(FOLDER), "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(loads / "of")})
+            **environment, "LD_LIBRARY_PATH": str(folder), "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(loads / "of")})
         loaded = any(stage.PLUGIN.name in text.read_text() for text in loads.iterdir())
         assert loaded == (environment["CAIRN_EXPECT"] == "cairn"), f"the connector is loaded: {loaded}"
         verdicts = {}

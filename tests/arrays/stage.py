@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the HDF5 connector share: where it is, the interpreter with the packages, and its environment."""
 
+import fcntl
 import os
 import re
 import subprocess
@@ -15,7 +16,9 @@ import under_cairn  # noqa: E402
 FOLDER = under_cairn.BUILD / "lib/cairn/hdf5"
 PLUGIN = FOLDER / "libcairn_hdf5.so"
 DRIVER = FOLDER / "libcairn_vfd.so"
+MAKER = under_cairn.SOURCE / "tools/hdf5/library.sh"
 INSTALL_SECONDS = 600
+MAKE_SECONDS = 600
 SUITE_SECONDS = 400
 
 
@@ -27,6 +30,21 @@ def skip(reason):
 def need_plugin():
     if not PLUGIN.exists():
         skip("the build has no HDF5 connector, for want of HDF5's headers (./dev build brings them)")
+
+
+def made_hdf5(mpi=None):
+    """The folder of an HDF5 that loads connectors, with its headers and tests; made where it is missing. `mpi`: the word
+    of one of Debian's MPIs, by which it reads in parallel. Skips the test where it cannot be had."""
+    folder = under_cairn.BUILD.parent / ("hdf5_" + (mpi or "alone"))
+    made_by = folder / "made_by"
+    # Tests of several kinds at a time take turns.
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made_by.exists() or made_by.read_bytes() != MAKER.read_bytes():
+            outcome = under_cairn.execute([MAKER, folder, mpi or ""], under_cairn.SOURCE, MAKE_SECONDS)
+            if outcome.status != 0:
+                skip(f"no HDF5 of our own: {outcome.errors[-300:]}")
+    return folder
 
 
 def packages():

@@ -27,7 +27,7 @@ static_assert(MPI_COMM_WORLD == 0x44000000 && MPI_INFO_NULL == 0x1c000000);
 static_assert(MPI_DATATYPE_NULL == 0x0c000000);
 static_assert(MPI_LONG == 0x4c000807 && MPI_MIN == 0x58000002 && sizeof(MPI_Info) == 4);
 #endif
-// What src/frontends/mpi relies on.
+// What src/frontends/mpi_interface relies on.
 static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Offset) == 8 && sizeof(MPI_File) == 8);
 static_assert(MPI_ORDER_C == kOrderC && MPI_UNDEFINED < 0);
 static_assert(MPI_COMBINER_NAMED == kFirstCombiner && MPI_COMBINER_DUP == kFirstCombiner + 1);

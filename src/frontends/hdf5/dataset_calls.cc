@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "frontends/hdf5/collective_reads.h"
 #include "frontends/hdf5/forwarding.h"
 #include "frontends/hdf5/serve.h"
 
@@ -43,6 +44,21 @@ class LowerDatasets {
   bool is_valid_ = false;
 };
 
+herr_t read_below(Dataset& dataset, DatasetRead read, void** request) {
+  OpenFile& file = *dataset.file;
+  const RequestScope scope(file, request);
+  const herr_t result = file.library.call.H5VLdataset_read(
+      1, &dataset.lower, file.connector, &read.memory_type, &read.memory_space, &read.file_space,
+      read.transfer, &read.buffer, request);
+  if (result >= 0) after_read(dataset);
+  return result;
+}
+
+herr_t read_together(Dataset& dataset, const DatasetRead& read, void** request) {
+  const CollectiveRead own(dataset, read);
+  return own.is_over() ? 0 : read_below(dataset, own.below(), request);
+}
+
 }  // namespace
 
 CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
@@ -50,24 +66,26 @@ CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
                      hid_t file_spaces[], hid_t transfer, void* buffers[], void** request)) {
   if (count == 1 && datasets[0] != nullptr) {
     CAIRN_DCHECK(object_of(datasets[0])->kind == Kind::kDataset);
+    auto& dataset = *static_cast<Dataset*>(object_of(datasets[0]));
     const DatasetRead read = {.memory_type = memory_types[0],
                               .memory_space = memory_spaces[0],
                               .file_space = file_spaces[0],
                               .transfer = transfer,
                               .buffer = buffers[0]};
-    if (serve(*static_cast<Dataset*>(object_of(datasets[0])), read)) return 0;
-  } else if (count > 1) {
+    if (is_voted(*dataset.file, transfer)) return read_together(dataset, read, request);
+    return serve(dataset, read) ? 0 : read_below(dataset, read, request);
+  }
+  if (count > 1) {
     for (size_t i = 0; i < count; i++) note_unserved(object_of(datasets[i]), transfer);
   }
   const LowerDatasets lower(count, datasets);
   if (!lower.is_valid()) return -1;
   OpenFile& file = lower.file();
+  // Others may have one dataset, and wait for this rank's vote.
+  if (is_voted(file, transfer)) (void)file.ranks.all_have_theirs(false);
   const RequestScope scope(file, request);
-  const herr_t result =
-      file.library.call.H5VLdataset_read(count, lower.get(), file.connector, memory_types,
-                                         memory_spaces, file_spaces, transfer, buffers, request);
-  if (count == 1 && result >= 0) after_read(*static_cast<Dataset*>(object_of(datasets[0])));
-  return result;
+  return file.library.call.H5VLdataset_read(count, lower.get(), file.connector, memory_types,
+                                            memory_spaces, file_spaces, transfer, buffers, request);
 }
 
 CAIRN_HDF5_CALLBACK(herr_t, write_datasets,

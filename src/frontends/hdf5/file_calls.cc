@@ -2,6 +2,7 @@
 #include "frontends/hdf5/file_calls.h"
 
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "frontends/hdf5/forwarding.h"
@@ -17,7 +18,7 @@ void* wrap_file(Library& library, LowerAccess& access, void* lower, FileOpening 
   if (lower == nullptr) return nullptr;
   opening.connector = access.share_connector();
   opening.is_native = access.is_native();
-  OpenFile* file = make_file(library, opening);
+  OpenFile* file = make_file(library, std::move(opening));
   if (file == nullptr) return nullptr;
   Object* object = make_object(*file, lower, Kind::kOther);
   release(*file);
@@ -31,8 +32,14 @@ void look_at_opened(Library& library, const LowerFile& file, const FileLook& bef
   const KeptErrors kept(library.call);
   opening.identity = before.identity;
   opening.number = file.number();
-  opening.descriptor = file.descriptor_of(before.identity);
-  if (opening.flags == 0 && !library.is_parallel) opening.source = FileSource::of(file, before);
+  if (opening.ranks.are_there()) {
+    if (!opening.ranks.can_vote()) return;
+    opening.own = OwnDescriptor(opening.name, before.identity);
+    opening.descriptor = opening.own.get();
+  } else {
+    opening.descriptor = file.descriptor_of(before.identity);
+  }
+  if (opening.flags == 0) opening.source = FileSource::of(opening.descriptor, before);
 }
 
 // A request of a call that came without an object.
@@ -70,7 +77,7 @@ CAIRN_HDF5_CALLBACK(void*, create_file,
   FileOpening opening = {.name = name, .flags = flags | kReadWrite};
   look_at_opened(library, {library.call, lower, below.connector(), transfer},
                  FileLook::by_name(name), opening);
-  void* file = wrap_file(library, below, lower, opening);
+  void* file = wrap_file(library, below, lower, std::move(opening));
   wrap_request(file, request);
   return file;
 }
@@ -82,10 +89,11 @@ CAIRN_HDF5_CALLBACK(void*, open_file,
   LowerAccess below(library, access);
   if (!below.is_valid()) return nullptr;
   const FileLook before = FileLook::by_name(name);
-  void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
   FileOpening opening = {.name = name, .flags = flags};
+  if (opening.flags == 0) opening.ranks = Ranks(library, below.properties());
+  void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
   look_at_opened(library, {library.call, lower, below.connector(), transfer}, before, opening);
-  void* file = wrap_file(library, below, lower, opening);
+  void* file = wrap_file(library, below, lower, std::move(opening));
   wrap_request(file, request);
   return file;
 }

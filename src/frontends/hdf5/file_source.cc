@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/file_source.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -48,6 +50,11 @@ Writables& writables() {
 
 FileIdentity identity_in(const struct stat& status) {
   return {status.st_dev, status.st_ino, S_ISREG(status.st_mode)};
+}
+
+bool is_descriptor_of(int descriptor, const FileIdentity& identity) {
+  struct stat status{};
+  return descriptor >= 0 && ::fstat(descriptor, &status) == 0 && identity_in(status) == identity;
 }
 
 }  // namespace
@@ -98,21 +105,36 @@ int LowerFile::descriptor() const {
 
 int LowerFile::descriptor_of(const FileIdentity& identity) const {
   const int found = identity.is_known ? descriptor() : -1;
-  struct stat status{};
-  if (found < 0 || ::fstat(found, &status) != 0 || identity_in(status) != identity) return -1;
-  return found;
+  return is_descriptor_of(found, identity) ? found : -1;
 }
 
-FileSource FileSource::of(const LowerFile& file, const FileLook& before) {
+FileSource FileSource::of(int descriptor, const FileLook& before) {
   FileSource source;
   const RegionCalls* calls = region_calls();
-  const int descriptor = calls == nullptr ? -1 : file.descriptor_of(before.identity);
-  if (descriptor < 0) return source;
+  if (calls == nullptr || descriptor < 0) return source;
   if (calls->version(descriptor, &source.version) != 0 || !before.is_of(&source.version))
     return source;
   source.descriptor = descriptor;
   source.identity = before.identity;
   return source;
+}
+
+OwnDescriptor::OwnDescriptor(const char* name, const FileIdentity& identity) {
+  if (!identity.is_known) return;
+  descriptor_ = ::open(name, O_RDONLY | O_CLOEXEC);
+  if (!is_descriptor_of(descriptor_, identity)) *this = {};
+}
+
+OwnDescriptor::OwnDescriptor(OwnDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+OwnDescriptor::~OwnDescriptor() {
+  if (descriptor_ >= 0) (void)::close(descriptor_);
 }
 
 WritableFile::WritableFile(const FileIdentity& identity) : identity_(identity), is_counted_(true) {

@@ -59,8 +59,25 @@ struct FileSource {
 
   bool is_open() const { return descriptor >= 0; }
 
-  // `before`: from before HDF5 opened it. Closed unless HDF5 reads that very file in that version.
-  static FileSource of(const LowerFile& file, const FileLook& before);
+  // `descriptor`: -1 for none. `before`: from before HDF5 opened the file. Closed unless the
+  // descriptor is of that file in that version.
+  static FileSource of(int descriptor, const FileLook& before);
+};
+
+// A descriptor of the connector's own, for a file that HDF5 reads by MPI, which shows none.
+class OwnDescriptor {
+ public:
+  OwnDescriptor() = default;
+  // None where the file of that name is another one now.
+  OwnDescriptor(const char* name, const FileIdentity& identity);
+  OwnDescriptor(OwnDescriptor&& other) noexcept;
+  OwnDescriptor& operator=(OwnDescriptor&& other) noexcept;
+  ~OwnDescriptor();
+
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
 };
 
 // A file of this process that HDF5 has opened for writing, for as long as that is so.

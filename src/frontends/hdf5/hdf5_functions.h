@@ -111,6 +111,8 @@ namespace cairn::hdf5 {
   NAME(H5Eget_current_stack)            \
   NAME(H5Eset_current_stack)            \
   NAME(H5Epush2)                        \
+  NAME(H5Eget_auto2)                    \
+  NAME(H5Eset_auto2)                    \
   NAME(H5allocate_memory)               \
   NAME(H5free_memory)
 
@@ -140,6 +142,7 @@ namespace cairn::hdf5 {
   NAME(H5Sis_regular_hyperslab)    \
   NAME(H5Sget_regular_hyperslab)   \
   NAME(H5Sselect_hyperslab)        \
+  NAME(H5Sselect_none)             \
   NAME(H5Tequal)                   \
   NAME(H5Tget_size)                \
   NAME(H5Tget_class)               \

@@ -53,6 +53,23 @@ void find_filters(const char* path, Library& library) {
   if (realpath(guess, library.filters) == nullptr) library.filters[0] = '\0';
 }
 
+template <typename Function>
+bool find_one(void* handle, Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+bool find_parallel(void* handle, ParallelFunctions& parallel) {
+  return find_one(handle, parallel.H5Pget_fapl_mpio, "H5Pget_fapl_mpio") &&
+         find_one(handle, parallel.H5Pget_all_coll_metadata_ops, "H5Pget_all_coll_metadata_ops") &&
+         find_one(handle, parallel.H5Pget_dxpl_mpio, "H5Pget_dxpl_mpio") &&
+         find_one(handle, parallel.H5Pset_dxpl_mpio, "H5Pset_dxpl_mpio") &&
+         ((find_one(handle, parallel.H5VLopen_lib_context, "H5VLopen_lib_context") &&
+           find_one(handle, parallel.H5VLclose_lib_context, "H5VLclose_lib_context")) ||
+          (find_one(handle, parallel.H5VLstart_lib_state, "H5VLstart_lib_state") &&
+           find_one(handle, parallel.H5VLfinish_lib_state, "H5VLfinish_lib_state")));
+}
+
 int slot_of(void* handle) {
   for (int slot = 0; slot < kLibrariesMax; slot++) {
     if (libraries[slot].handle == handle) return slot;
@@ -77,7 +94,7 @@ int fill_slot(void* handle, const char* path) {
   CAIRN_DCHECK(library.connector_class == nullptr);
   library.call = call;
   find_filters(path, library);
-  library.is_parallel = dlsym(handle, "H5Pset_fapl_mpio") != nullptr;
+  library.is_parallel = find_parallel(handle, library.parallel);
   library.default_transfer = static_cast<const hid_t*>(dlsym(handle, "H5P_LST_DATASET_XFER_ID_g"));
   library.handle = handle;
   return slot;

@@ -21,12 +21,29 @@ inline constexpr int kLibrariesMax = 4;
 
 struct OpenFile;
 
+// Functions that only an HDF5 has that was built for MPI, by addresses; handles of MPI are written
+// where the arguments point.
+// NOLINTBEGIN(readability-identifier-naming): HDF5's names.
+struct ParallelFunctions {
+  herr_t (*H5Pget_fapl_mpio)(hid_t, void* ranks, void* info);
+  herr_t (*H5Pget_all_coll_metadata_ops)(hid_t, bool*);
+  herr_t (*H5Pget_dxpl_mpio)(hid_t, int* mode);
+  herr_t (*H5Pset_dxpl_mpio)(hid_t, int mode);
+  // One pair is there: that of HDF5 1.14, or that of 2.x.
+  herr_t (*H5VLstart_lib_state)();
+  herr_t (*H5VLfinish_lib_state)();
+  herr_t (*H5VLopen_lib_context)(void** context);
+  herr_t (*H5VLclose_lib_context)(void* context);
+};
+// NOLINTEND(readability-identifier-naming)
+
 struct Library {
   Hdf5Functions call;
   // The class that this library was given; H5VL_GET_CONN_LVL_CURR asks for it.
   const H5VL_class_t* connector_class;
-  // Built for MPI: reads may be collective, of which no process may stay away.
+  // Built for MPI: reads may be collective, of which no process may stay away (ranks.h).
   bool is_parallel;
+  ParallelFunctions parallel;
   // Those that the connector has open.
   OpenFile* files;
   // It has opened others by itself, behind links from file to file.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "frontends/hdf5/kept_errors.h"
@@ -40,7 +41,7 @@ void forget(const OpenFile& file) {
 
 }  // namespace
 
-OpenFile* make_file(Library& library, const FileOpening& opening) {
+OpenFile* make_file(Library& library, FileOpening opening) {
   CAIRN_DCHECK(opening.name != nullptr);
   CAIRN_DCHECK(opening.connector >= 0);
   auto* file = new (std::nothrow) OpenFile{.library = library,
@@ -51,6 +52,8 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .source = opening.source,
                                            .writable = writable_of(opening),
                                            .descriptor = opening.descriptor,
+                                           .own = std::move(opening.own),
+                                           .ranks = std::move(opening.ranks),
                                            .news = nullptr,
                                            .waited_ns = 0,
                                            .is_closed = false,

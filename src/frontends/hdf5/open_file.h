@@ -12,6 +12,7 @@
 
 #include "frontends/hdf5/file_source.h"
 #include "frontends/hdf5/library.h"
+#include "frontends/hdf5/ranks.h"
 
 namespace cairn::hdf5 {
 
@@ -48,8 +49,11 @@ struct OpenFile {
   // read, or the word that it is written.
   FileSource source;
   WritableFile writable;
-  // By which HDF5 reads and writes it; -1 where the driver has none.
+  // By which HDF5 reads and writes it, or the connector reads it; -1 where neither has one.
   int descriptor;
+  OwnDescriptor own;
+  // The others that have opened it together with this process, for a file that is only read.
+  Ranks ranks;
   // What the node is to hear of its datasets (dataset_news.h): a program may open one for each
   // read.
   Memory* news;
@@ -81,11 +85,13 @@ struct FileOpening {
   FileSource source = {};
   FileIdentity identity = {};
   int descriptor = -1;
+  OwnDescriptor own = {};
+  Ranks ranks = {};
   unsigned long number = 0;  // LowerFile::number()
 };
 
 // Returns: a file with one holder, which has taken over a reference to the connector; or null.
-OpenFile* make_file(Library& library, const FileOpening& opening);
+OpenFile* make_file(Library& library, FileOpening opening);
 void hold(OpenFile& file);
 // Objects of different connectors below cannot meet in one call. Each file has an id of its own for
 // what may be the same connector.

@@ -128,6 +128,7 @@ void before_close(Dataset& dataset, hid_t transfer) {
 
 void before_close(OpenFile& file) {
   file.is_closed = true;
+  file.ranks.leave();
   ReadNews::tell_rest(file);
 }
 

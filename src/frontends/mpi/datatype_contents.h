@@ -5,7 +5,7 @@
 // inside are freed with the object, except those that come with MPI.
 #pragma once
 
-#include "frontends/mpi/mpi_library.h"
+#include "frontends/mpi_interface/mpi_library.h"
 
 namespace cairn {
 

@@ -7,7 +7,7 @@
 // Thread safety: none of its own; used in calls that are collective over the file, one at a time.
 #pragma once
 
-#include "frontends/mpi/mpi_library.h"
+#include "frontends/mpi_interface/mpi_library.h"
 
 namespace cairn {
 

@@ -4,7 +4,7 @@
 // Thread safety: any thread.
 #pragma once
 
-#include "frontends/mpi/mpi_library.h"
+#include "frontends/mpi_interface/mpi_library.h"
 
 namespace cairn {
 

@@ -6,8 +6,9 @@
 #include "base/check.h"
 #include "frontends/libc/hook.h"
 #include "frontends/mpi/file_views.h"
-#include "frontends/mpi/mpi_library.h"
+#include "frontends/mpi/mpi_search.h"
 #include "frontends/mpi/shared_files.h"
+#include "frontends/mpi_interface/mpi_library.h"
 
 namespace cairn {
 namespace {
@@ -50,7 +51,7 @@ int open_file(const char* call, const void* caller, const Open& open) {
   auto* const next = reinterpret_cast<Function*>(next_mpi_function(call, caller));
   if (next == nullptr) return kNoLibrary;
   const Outermost here;
-  const MpiLibrary* const mpi = here.is_first() ? MpiLibrary::behind(caller) : nullptr;
+  const MpiLibrary* const mpi = here.is_first() ? mpi_behind(caller) : nullptr;
   const bool is_possible = mpi != nullptr && SharedFiles::are_possible(*mpi, open.ranks);
   const int result = next(open.ranks, open.name, open.mode, open.hints, open.file);
   if (is_possible) {
@@ -65,7 +66,7 @@ int close_file(const char* call, const void* caller, MpiHandle* file) {
   if (next == nullptr) return kNoLibrary;
   MpiHandle ranks = file == nullptr ? 0 : SharedFiles::forget(*file);
   const int result = next(file);
-  if (ranks != 0) (void)MpiLibrary::behind(caller)->comm_free(&ranks);
+  if (ranks != 0) (void)mpi_behind(caller)->comm_free(&ranks);
   return result;
 }
 
@@ -96,7 +97,7 @@ int set_view(const char* call, const void* caller, const View& view) {
   const Outermost here;
   SharedFile* const file = here.is_first() ? SharedFiles::find(view.file) : nullptr;
   if (file == nullptr) return pass_on(view.hints);
-  const MpiLibrary& mpi = *MpiLibrary::behind(caller);
+  const MpiLibrary& mpi = *mpi_behind(caller);
   const bool is_direct = is_direct_for_all(mpi, file, view);
   MpiHandle hints = file->hints.with_ours(mpi, view.hints, is_direct);
   const int result = pass_on(hints);
@@ -115,7 +116,7 @@ int set_info(const char* call, const void* caller, MpiHandle file, MpiHandle hin
   const Outermost here;
   SharedFile* const known = here.is_first() ? SharedFiles::find(file) : nullptr;
   if (known == nullptr) return next(file, hints);
-  const MpiLibrary& mpi = *MpiLibrary::behind(caller);
+  const MpiLibrary& mpi = *mpi_behind(caller);
   known->hints.note(mpi, hints);
   if (!known->is_direct.load()) return next(file, hints);
   const bool is_direct = least_of_ranks(mpi, known, known->hints.has_wishes() ? 0 : 1) == 1;
@@ -135,7 +136,7 @@ int set_info(const char* call, const void* caller, MpiHandle file, MpiHandle hin
 const char* call_of(MpiHandle file, const void* caller, const char* collective, const char* alone) {
   const SharedFile* const known = SharedFiles::find(file);
   const bool is_alone =
-      known != nullptr && known->is_direct.load() && MpiLibrary::behind(caller)->is_open_mpi;
+      known != nullptr && known->is_direct.load() && mpi_behind(caller)->is_open_mpi;
   return is_alone ? alone : collective;
 }
 
@@ -149,7 +150,7 @@ void keep_order(MpiHandle file, const void* caller, Way way) {
   if (way == Way::kWrites) {
     known->is_written.store(true);
   } else if (known->is_written.load()) {
-    (void)least_of_ranks(*MpiLibrary::behind(caller), known, 0);
+    (void)least_of_ranks(*mpi_behind(caller), known, 0);
   }
 }
 
@@ -183,7 +184,7 @@ int change_size(const char* call, const void* caller, MpiHandle file, long size)
   if (next == nullptr) return kNoLibrary;
   SharedFile* const known = SharedFiles::find(file);
   if (known != nullptr && known->is_direct.load())
-    (void)least_of_ranks(*MpiLibrary::behind(caller), known, 0);
+    (void)least_of_ranks(*mpi_behind(caller), known, 0);
   return next(file, size);
 }
 

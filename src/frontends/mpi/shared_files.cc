@@ -9,10 +9,9 @@
 #include <new>
 
 #include "base/check.h"
-#include "base/leading_number.h"
 #include "frontends/client/session.h"
+#include "frontends/mpi_interface/ranks_of_node.h"
 #include "frontends/paths/path_filter.h"
-#include "frontends/processes/launch_environment.h"
 
 namespace cairn {
 namespace {
@@ -54,74 +53,6 @@ SharedFile* take_entry() {
   }
 }
 
-int number_of(const char* name) {
-  const char* const value = find_variable(environ, name);
-  return value == nullptr ? 0 : static_cast<int>(leading_number(value, 10));
-}
-
-// How many ranks of this program the launcher has started on this node; 0 where it does not say.
-int ranks_here(int all) {
-  if (const int open_mpi = number_of("OMPI_COMM_WORLD_LOCAL_SIZE"); open_mpi != 0) return open_mpi;
-  if (const int hydra = number_of("MPI_LOCALNRANKS"); hydra != 0) return hydra;
-  if (number_of("SLURM_STEP_NUM_NODES") == 1 || all == 1) return all;
-  return 0;
-}
-
-// A group of MPI, given back at the end.
-class Group {
- public:
-  explicit Group(const MpiLibrary& mpi) : mpi_(mpi) {}
-  ~Group() {
-    if (is_there_) (void)mpi_.group_free(&handle_);
-  }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
-
-  bool take(int (*give)(MpiHandle, MpiHandle*), MpiHandle owner) {
-    is_there_ = give(owner, &handle_) == 0;
-    return is_there_;
-  }
-  MpiHandle handle() const { return handle_; }
-  int size() const {
-    int count = 0;
-    return mpi_.group_size(handle_, &count) == 0 ? count : 0;
-  }
-
- private:
-  const MpiLibrary& mpi_;
-  MpiHandle handle_ = 0;
-  bool is_there_ = false;
-};
-
-// Ranks of another program (MPI_Comm_spawn) may be anywhere.
-bool are_of_this_world(const MpiLibrary& mpi, const Group& ranks) {
-  Group world(mpi);
-  const int count = ranks.size();
-  auto* const places = static_cast<int*>(calloc(static_cast<std::size_t>(count), 2 * sizeof(int)));
-  bool are = places != nullptr && world.take(mpi.comm_group, mpi.world);
-  for (int index = 0; are && index < count; ++index) places[index] = index;
-  are = are && mpi.group_translate_ranks(ranks.handle(), count, places, world.handle(),
-                                         places + count) == 0;
-  for (int index = 0; are && index < count; ++index) are = places[count + index] >= 0;
-  free(places);
-  return are;
-}
-
-// Without a world there is none to ask for its size: a program may have sessions only.
-bool has_world_on_this_node(const MpiLibrary& mpi) {
-  int is_there = 0;
-  int all = 0;
-  return mpi.initialized(&is_there) == 0 && is_there != 0 && mpi.comm_size(mpi.world, &all) == 0 &&
-         ranks_here(all) == all;
-}
-
-bool are_on_this_node(const MpiLibrary& mpi, MpiHandle ranks) {
-  int are_two_groups = 0;
-  Group group(mpi);
-  return has_world_on_this_node(mpi) && mpi.comm_test_inter(ranks, &are_two_groups) == 0 &&
-         are_two_groups == 0 && group.take(mpi.comm_group, ranks) && are_of_this_world(mpi, group);
-}
-
 // Judged when the file is open, as the open itself has judged it: by where its name leads. ROMIO
 // takes names with the kind of file system before them ("ufs:/scratch/out").
 bool is_managed(const char* name) {
@@ -135,16 +66,12 @@ bool is_managed(const char* name) {
   return PathFilter::manages_path(path);
 }
 
-bool is_allowed() {
-  if (!Session::instance().is_configured()) return false;
-  const char* const wish = find_variable(environ, "CAIRN_MPI");
-  return wish == nullptr || strcmp(wish, "off") != 0;
-}
+bool is_allowed() { return Session::instance().is_configured() && may_ranks_agree(); }
 
 // A communicator of the same ranks, for us alone. Unlike a copy it leaves the program's attributes
 // alone. 0 for one rank, which has nobody to talk to.
 bool make_ranks(const MpiLibrary& mpi, MpiHandle ranks, MpiHandle* made) {
-  Group group(mpi);
+  MpiGroup group(mpi);
   if (!group.take(mpi.comm_group, ranks)) return false;
   return group.size() == 1 || mpi.comm_create(ranks, group.handle(), made) == 0;
 }

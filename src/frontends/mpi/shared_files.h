@@ -19,7 +19,7 @@
 #include <atomic>
 
 #include "frontends/mpi/file_hints.h"
-#include "frontends/mpi/mpi_library.h"
+#include "frontends/mpi_interface/mpi_library.h"
 
 namespace cairn {
 

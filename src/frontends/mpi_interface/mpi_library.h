@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPI of the process: its functions and handles, found when it first opens a file.
+// An MPI that a process has loaded: its functions and handles.
 //
 // No header of an MPI is needed, and no library. MPICH's handles are ints and Open MPI's are
 // pointers; both are passed in a register, and a function that neither looks into them nor keeps
@@ -8,7 +8,7 @@
 // tests/mpi/direct_access.cc holds the numbers below against the headers of the MPIs of the
 // machine.
 //
-// Thread safety: any thread.
+// Thread safety: constant once found.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ struct MpiLibrary {
   int order_c;  // MPI_ORDER_C
 
   int (*initialized)(int*);
+  int (*finalized)(int*);
   int (*comm_size)(MpiHandle, int*);
   int (*comm_test_inter)(MpiHandle, int*);
   int (*comm_create)(MpiHandle, MpiHandle, MpiHandle*);
@@ -67,14 +68,12 @@ struct MpiLibrary {
                        : static_cast<const std::uint32_t*>(handles)[index];
   }
 
-  // The one behind the hook that the code at `caller` has called; null for an MPI that is not
-  // known, or wraps another one.
-  static const MpiLibrary* behind(const void* caller);
+  // Finds all of it in the library that has `function`, one of MPI's. Returns: false for an MPI
+  // that is not known, or wraps another one.
+  bool find_with(const void* function);
 };
 
-// The definition of an MPI function behind ours: that of a profiling tool, or the MPI's own. The
-// MPI of a Python module is not among the libraries that all see, so its caller's are searched. A
-// call in tail position seems to come from somewhere else: then the process's MPI is taken.
-void* next_mpi_function(const char* name, const void* caller);
+// The library that contains the code at `address`, without loading it; null where there is none.
+void* library_with(const void* address);
 
 }  // namespace cairn

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes a folder with h5_api_test, HDF5's own tests of what a VOL connector has to do, and the HDF5 that it is linked
-# to. The crate of headers.sh leaves tests out, so the source is that of Debian 13, which apt checks by its archive key;
-# apt works in a folder of its own, and the system's packages stay as they are. About two minutes on two cores.
+# Makes a folder with an HDF5, its headers, and h5_api_test, its own tests of what a VOL connector has to do. Debian 12
+# has none that loads connectors. The crate of headers.sh leaves tests out, so the source is that of Debian 13, which
+# apt checks by its archive key; apt works in a folder of its own, and the system's packages stay as they are. About two
+# minutes on two cores.
 #
-# Usage: api_test.sh FOLDER      ninja and cmake have to be in the path
+# Usage: library.sh FOLDER [MPI]      MPI: mpich or openmpi, for an HDF5 that reads in parallel by Debian's MPI of that
+#                                     name. ninja and cmake have to be in the path.
 set -euo pipefail
 maker=$(readlink -f "${BASH_SOURCE[0]}")
+parallel=()
+[ -z "${2:-}" ] || parallel=(-DHDF5_ENABLE_PARALLEL=ON "-DMPI_C_COMPILER=mpicc.$2")
 mkdir -p "$(dirname "$1")"
 target=$(readlink -f "$(dirname "$1")")/$(basename "$1")
 readonly KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -32,7 +36,8 @@ apt_get update
 apt_get source --download-only hdf5
 tar xzf hdf5_*.orig.tar.gz
 
-cmake -G Ninja -S hdf5-*/ -B made -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DHDF5_TEST_API=ON \
+cmake -G Ninja -S hdf5-*/ -B made "${parallel[@]}" -DCMAKE_BUILD_TYPE=Release \
+  "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" -DBUILD_TESTING=ON -DHDF5_TEST_API=ON -DHDF5_TEST_PARALLEL=OFF \
   -DHDF5_TEST_SERIAL=OFF -DHDF5_TEST_TOOLS=OFF -DHDF5_TEST_EXAMPLES=OFF -DHDF5_TEST_SWMR=OFF -DHDF5_TEST_CPP=OFF \
   -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF -DHDF5_BUILD_HL_LIB=OFF \
   -DHDF5_BUILD_CPP_LIB=OFF -DHDF5_NO_PACKAGES=ON -DBUILD_STATIC_LIBS=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
@@ -40,7 +45,9 @@ cmake -G Ninja -S hdf5-*/ -B made -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON 
 cmake --build made --target h5_api_test >>log 2>&1 || { tail -20 log >&2; exit 1; }
 
 mkdir kept
+cmake --install made --prefix kept --component headers >>log
 cp -L made/bin/h5_api_test made/bin/libhdf5*.so.* kept
+ln -s libhdf5.so.3* kept/libhdf5.so
 cp "$maker" kept/made_by
 rm -rf "$target"
 mv -T kept "$target"
