@@ -24,7 +24,8 @@ class Scene:
         self.family = family
         self.folder = stage.made_hdf5(family)
         self.program = mpi.build(family, stage.HERE / "collective_reads.cc", ending=".hdf5", options=[
-            f"-I{self.folder}/include", f"-L{self.folder}", f"-Wl,-rpath,{self.folder}", "-Wl,--no-as-needed", "-lhdf5"])
+            f"-I{self.folder}/include", f"-L{self.folder}", f"-Wl,-rpath,{self.folder}", "-Wl,--no-as-needed",
+            "-lhdf5"])
         self.work = under_cairn.work_directory("collective")
         self.run_natively(1, "write")
 

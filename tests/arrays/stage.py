@@ -33,8 +33,8 @@ def need_plugin():
 
 
 def made_hdf5(mpi=None):
-    """The folder of an HDF5 that loads connectors, with its headers and tests; made where it is missing. `mpi`: the word
-    of one of Debian's MPIs, by which it reads in parallel. Skips the test where it cannot be had."""
+    """The folder of an HDF5 that loads connectors, with its headers and tests; made where it is missing. `mpi`: the
+    word of one of Debian's MPIs, by which it reads in parallel. Skips the test where it cannot be had."""
     folder = under_cairn.BUILD.parent / ("hdf5_" + (mpi or "alone"))
     made_by = folder / "made_by"
     # Tests of several kinds at a time take turns.
