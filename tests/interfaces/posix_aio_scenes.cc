@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "scene.h"
 
 using namespace scene;
@@ -127,6 +130,59 @@ SCENE(notices) {
   sem_wait(&noticed);
   say("thread told of", noticed_value);
   say_end("read", &request);
+}
+
+SCENE(reads_overlap) {
+  // Large enough that none of them is done before the program looks.
+  constexpr std::size_t kBytes = std::size_t{24} << 20;
+  std::vector<char> cells(kBytes);
+  for (std::size_t at = 0; at < kBytes; ++at) cells[at] = static_cast<char>(at * 31 >> 9);
+  const int fd = make_file("f", "");
+  say("write", write(fd, cells.data(), kBytes));
+  std::vector<char> first(kBytes);
+  std::vector<char> second(kBytes);
+  aiocb one = request_of(fd, first.data(), kBytes, 0);
+  aiocb other = request_of(fd, second.data(), kBytes, 4097);
+  say("aio_read", aio_read(&one));
+  say("aio_read", aio_read(&other));
+  const aiocb* list[] = {&one, nullptr, &other};
+  const timespec no_time{0, 1};
+  say("aio_suspend", aio_suspend(list, 3, nullptr));
+  say("one has ended", aio_error(&one) == 0 || aio_error(&other) == 0);
+  say_end("one", &one);
+  say_end("other", &other);
+  say("one is right", first == cells);
+  say("other is right", std::equal(cells.begin() + 4097, cells.end(), second.begin()));
+  // Another process may take the processor away between the calls, but not always.
+  bool is_seen_under_way = false;
+  for (int round = 0; round < 50 && !is_seen_under_way; ++round) {
+    one = request_of(fd, first.data(), kBytes, 0);
+    if (aio_read(&one) != 0) break;
+    is_seen_under_way = aio_error(&one) == EINPROGRESS;
+    wait_for(&one);
+  }
+  say("under way while the program goes on", is_seen_under_way);
+  // Beside one of libc's own.
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  char letters[4] = {};
+  aiocb piped = request_of(ends[0], letters, 4, 0);
+  one = request_of(fd, first.data(), kBytes, 0);
+  say("aio_read of a pipe", aio_read(&piped));
+  say("aio_read", aio_read(&one));
+  const aiocb* both[] = {&one, &piped};
+  say("aio_suspend", aio_suspend(both, 2, nullptr));
+  say_end("one", &one);
+  const aiocb* last[] = {&piped};
+  say("nothing in the pipe", aio_suspend(last, 1, &no_time));
+  say("write", write(ends[1], "ABCD", 4));
+  say_end("piped", &piped);
+  // Its number is another file's, or nobody's, before all has been read.
+  one = request_of(fd, first.data(), 1 << 20, 0);
+  say("aio_read", aio_read(&one));
+  wait_for(&one);
+  close(fd);
+  say("returned", aio_return(&one));
 }
 
 SCENE(lists) {

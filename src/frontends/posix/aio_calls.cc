@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX asynchronous I/O: on a buffered file a request is a copy in memory, so it is done when the
-// call returns. The result goes where libc keeps it, in the control block, and aio_error(),
-// aio_return(), aio_suspend() and aio_cancel() need no hooks.
+// POSIX asynchronous I/O. A write to a buffered file is a copy in memory, done when the call
+// returns, and so is a read of at most a block that the RAM tier has. Other reads have a thread
+// (aio_threads.h). The result goes where libc keeps it, in the control block, and aio_error() and
+// aio_return() need no hooks.
 #include <aio.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <new>
+#include <algorithm>
 
-#include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_io.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/aio_threads.h"
 
 namespace cairn {
 namespace real {
@@ -23,50 +21,12 @@ constinit RealCall<int(aiocb*)> aio_read{"aio_read64"};
 constinit RealCall<int(aiocb*)> aio_write{"aio_write64"};
 constinit RealCall<int(int, aiocb*)> aio_fsync{"aio_fsync64"};
 constinit RealCall<int(int, aiocb* const*, int, sigevent*)> lio_listio{"lio_listio64"};
+constinit RealCall<int(const aiocb* const*, int, const timespec*)> aio_suspend{"aio_suspend64"};
+constinit RealCall<int(int, aiocb*)> aio_cancel{"aio_cancel64"};
 }  // namespace
 }  // namespace real
 
 namespace {
-
-struct Notice {
-  void (*function)(sigval);
-  sigval value;
-};
-
-void* run_notice(void* argument) {
-  auto* notice = static_cast<Notice*>(argument);
-  const Notice copy = *notice;
-  delete notice;
-  copy.function(copy.value);
-  return nullptr;
-}
-
-void notify(const sigevent* event) {
-  if (event == nullptr) return;
-  if (event->sigev_notify == SIGEV_SIGNAL) {
-    siginfo_t info{};
-    info.si_signo = event->sigev_signo;
-    info.si_code = SI_ASYNCIO;
-    info.si_pid = sys::getpid();
-    info.si_uid = getuid();
-    info.si_value = event->sigev_value;
-    sys::call(SYS_rt_sigqueueinfo, sys::getpid(), event->sigev_signo, sys::word(&info));
-  } else if (event->sigev_notify == SIGEV_THREAD && event->sigev_notify_function != nullptr) {
-    auto* notice = new (std::nothrow) Notice{event->sigev_notify_function, event->sigev_value};
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (notice != nullptr && pthread_create(&thread, &attributes, run_notice, notice) != 0)
-      delete notice;
-    pthread_attr_destroy(&attributes);
-  }
-}
-
-void finish(aiocb* request, ssize_t result) {
-  request->__return_value = result < 0 ? -1 : result;
-  request->__error_code = result < 0 ? static_cast<int>(-result) : 0;
-}
 
 ssize_t transfer(OpenFile& file, const aiocb* request, bool writes) {
   auto* buffer = const_cast<void*>(request->aio_buf);
@@ -80,14 +40,46 @@ int refuse(aiocb* request, int error) {
   return with_errno(-error);
 }
 
+// AIO_PRIO_DELTA_MAX of sysconf(3).
+constexpr int kPriorityMax = 20;
+
+bool has_priority(const aiocb* request) {
+  return request->aio_reqprio >= 0 && request->aio_reqprio <= kPriorityMax;
+}
+
 int submit(OpenFile& file, aiocb* request, bool writes) {
-  // AIO_PRIO_DELTA_MAX of sysconf(3).
-  constexpr int kPriorityMax = 20;
-  if (request->aio_reqprio < 0 || request->aio_reqprio > kPriorityMax)
-    return refuse(request, EINVAL);
+  if (!has_priority(request)) return refuse(request, EINVAL);
   finish(request, transfer(file, request, writes));
   notify(&request->aio_sigevent);
   return 0;
+}
+
+// Whether the bytes are copied sooner than a thread begins. The answer may be out of date at once:
+// then the read waits as read(2) does.
+bool is_short_and_in_memory(const OpenFile& file, const aiocb* request) {
+  const Actor* actor = Session::actor_at_hand();
+  if (request->aio_nbytes > kBlockBytes || request->aio_offset < 0 || actor == nullptr)
+    return request->aio_offset < 0;
+  const NodeMemory& memory = *actor->memory;
+  const auto begin = static_cast<std::uint64_t>(request->aio_offset);
+  const std::uint64_t size = memory.objects().known(file.object).size.load();
+  const std::uint64_t end = std::min(begin + request->aio_nbytes, size);
+  for (std::uint64_t at = begin; at < end; at = (at / kBlockBytes + 1) * kBlockBytes) {
+    const std::uint64_t block = at / kBlockBytes;
+    const BucketIndex bucket =
+        memory.directory().find(file.object, static_cast<BlockNumber>(block));
+    if (bucket == BucketIndex::kNone || memory.bytes_if_in_memory(bucket) == nullptr) return false;
+    const std::uint64_t past = std::min(end - block * kBlockBytes, kBlockBytes);
+    const std::uint16_t needed = pages_touched(at - block * kBlockBytes, past);
+    if ((memory.block(bucket).valid_pages() & needed) != needed) return false;
+  }
+  return true;
+}
+
+int submit_read(OpenFile& file, aiocb* request) {
+  if (!has_priority(request)) return refuse(request, EINVAL);
+  const bool has_thread = !is_short_and_in_memory(file, request) && read_in_thread(request);
+  return has_thread ? 0 : submit(file, request, false);
 }
 
 OpenFile* file_of(const aiocb* request) {
@@ -117,6 +109,13 @@ bool has_ours(aiocb* const* list, int count) {
   return false;
 }
 
+bool has_any_under_way(const aiocb* const* list, int count) {
+  for (int index = 0; index < count; ++index) {
+    if (list[index] != nullptr && is_under_way(list[index])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -125,7 +124,7 @@ using cairn::with_errno;
 
 CAIRN_HOOK(int, aio_read, (aiocb * request)) {
   OpenFile* file = cairn::file_of(request);
-  return file == nullptr ? cairn::real::aio_read(request) : cairn::submit(*file, request, false);
+  return file == nullptr ? cairn::real::aio_read(request) : cairn::submit_read(*file, request);
 }
 CAIRN_TWIN(aio_read, aio_read64);
 
@@ -134,6 +133,21 @@ CAIRN_HOOK(int, aio_write, (aiocb * request)) {
   return file == nullptr ? cairn::real::aio_write(request) : cairn::submit(*file, request, true);
 }
 CAIRN_TWIN(aio_write, aio_write64);
+
+CAIRN_HOOK(int, aio_suspend, (const aiocb* const* list, int count, const timespec* limit)) {
+  if (!cairn::are_any_under_way() || !cairn::has_any_under_way(list, count))
+    return cairn::real::aio_suspend(list, count, limit);
+  return with_errno(cairn::wait_for_aio(list, count, limit));
+}
+CAIRN_TWIN(aio_suspend, aio_suspend64);
+
+CAIRN_HOOK(int, aio_cancel, (int fd, aiocb* request)) {
+  const bool is_here =
+      cairn::are_any_under_way() &&
+      (request != nullptr ? cairn::is_under_way(request) : cairn::is_under_way(fd));
+  return is_here ? AIO_NOTCANCELED : cairn::real::aio_cancel(fd, request);
+}
+CAIRN_TWIN(aio_cancel, aio_cancel64);
 
 CAIRN_HOOK(int, aio_fsync, (int operation, aiocb* request)) {
   OpenFile* file = cairn::file_of(request);

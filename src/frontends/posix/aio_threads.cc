@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/posix/aio_threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/system_call.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_io.h"
+#include "frontends/libc/cancellation.h"
+
+namespace cairn {
+namespace {
+
+// As many as libc has threads by default (aio_init(3)).
+constexpr int kReadsMax = 20;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+
+// A read that is under way.
+struct AioRead {
+  std::atomic<aiocb*> request;
+  std::atomic<int> fd;
+};
+constinit AioRead reads[kReadsMax] = {};
+constinit std::atomic<int> read_count{0};
+// How many have ended: what waits for one sleeps on it.
+constinit std::atomic<std::uint32_t> ended{0};
+
+struct Notice {
+  void (*function)(sigval);
+  sigval value;
+};
+
+void* run_notice(void* argument) {
+  auto* notice = static_cast<Notice*>(argument);
+  const Notice copy = *notice;
+  delete notice;
+  copy.function(copy.value);
+  return nullptr;
+}
+
+// A detached thread. `is_ours`: it runs none of the program's code, and handles no signals.
+bool start_thread(void* (*run)(void*), void* argument, bool is_ours) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (is_ours) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_attr_setsigmask_np(&attributes, &all);
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+  }
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, run, argument);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+AioRead* take_place(aiocb* request) {
+  for (AioRead& read : reads) {
+    aiocb* none = nullptr;
+    if (!read.request.compare_exchange_strong(none, request)) continue;
+    read.fd.store(request->aio_fildes);
+    read_count.fetch_add(1);
+    return &read;
+  }
+  return nullptr;
+}
+
+void leave_place(AioRead& read) {
+  read.fd.store(-1);
+  read.request.store(nullptr);
+  read_count.fetch_sub(1);
+}
+
+// By its number, like libc's threads: a program that closes the file meanwhile gets EBADF.
+void* run_read(void* argument) {
+  AioRead& read = *static_cast<AioRead*>(argument);
+  aiocb* const request = read.request.load();
+  CAIRN_CHECK(request != nullptr);
+  const sigevent event = request->aio_sigevent;
+  OpenFile* file = DescriptorTable::find(request->aio_fildes);
+  auto* buffer = const_cast<void*>(request->aio_buf);
+  finish(request, file == nullptr
+                      ? -EBADF
+                      : file_pread(*file, buffer, request->aio_nbytes, request->aio_offset));
+  leave_place(read);
+  ended.fetch_add(1);
+  futex_wake(ended);
+  notify(&event);
+  return nullptr;
+}
+
+bool has_ended(const aiocb* request) {
+  return __atomic_load_n(&request->__error_code, __ATOMIC_ACQUIRE) != EINPROGRESS;
+}
+
+}  // namespace
+
+void finish(aiocb* request, ssize_t result) {
+  request->__return_value = result < 0 ? -1 : result;
+  const int error = result < 0 ? static_cast<int>(-result) : 0;
+  __atomic_store_n(&request->__error_code, error, __ATOMIC_RELEASE);
+}
+
+void notify(const sigevent* event) {
+  if (event == nullptr) return;
+  if (event->sigev_notify == SIGEV_SIGNAL) {
+    siginfo_t info{};
+    info.si_signo = event->sigev_signo;
+    info.si_code = SI_ASYNCIO;
+    info.si_pid = sys::getpid();
+    info.si_uid = getuid();
+    info.si_value = event->sigev_value;
+    sys::call(SYS_rt_sigqueueinfo, sys::getpid(), event->sigev_signo, sys::word(&info));
+  } else if (event->sigev_notify == SIGEV_THREAD && event->sigev_notify_function != nullptr) {
+    auto* notice = new (std::nothrow) Notice{event->sigev_notify_function, event->sigev_value};
+    if (notice != nullptr && !start_thread(run_notice, notice, false)) delete notice;
+  }
+}
+
+bool read_in_thread(aiocb* request) {
+  AioRead* const read = take_place(request);
+  if (read == nullptr) return false;
+  __atomic_store_n(&request->__error_code, EINPROGRESS, __ATOMIC_RELAXED);
+  if (start_thread(run_read, read, true)) return true;
+  leave_place(*read);
+  return false;
+}
+
+bool are_any_under_way() { return read_count.load() != 0; }
+
+bool is_under_way(const aiocb* request) {
+  return std::any_of(std::begin(reads), std::end(reads),
+                     [=](const AioRead& read) { return read.request.load() == request; });
+}
+
+bool is_under_way(int fd) {
+  return std::any_of(std::begin(reads), std::end(reads), [=](const AioRead& read) {
+    return read.request.load() != nullptr && read.fd.load() == fd;
+  });
+}
+
+int wait_for_aio(const aiocb* const* list, int count, const timespec* limit) {
+  // Nobody wakes this thread for one of libc's requests.
+  constexpr int kLookMs = 1;
+  constexpr int kLongMs = 1000;
+  const std::int64_t until_ns = limit == nullptr ? INT64_MAX : monotonic_ns() + to_nanos(*limit);
+  for (;;) {
+    cancellation_point();
+    const std::uint32_t before = ended.load();
+    bool are_all_here = true;
+    for (int index = 0; index < count; ++index) {
+      if (list[index] == nullptr) continue;
+      if (has_ended(list[index])) return 0;
+      are_all_here = are_all_here && is_under_way(list[index]);
+    }
+    const std::int64_t left_ns = until_ns - monotonic_ns();
+    if (left_ns <= 0) return -EAGAIN;
+    const auto left_ms = static_cast<int>(std::min<std::int64_t>(left_ns / 1'000'000 + 1, kLongMs));
+    const timespec pause =
+        to_timespec(std::int64_t{are_all_here ? left_ms : std::min(left_ms, kLookMs)} * 1'000'000);
+    const long result = sys::call(SYS_futex, sys::word(&ended), FUTEX_WAIT,
+                                  static_cast<long>(before), sys::word(&pause));
+    if (result == -EINTR) return -EINTR;
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of POSIX's asynchronous I/O that a program need not wait for: each has a thread of its own
+// (aio(7): libc's have, too), which fetches and copies while the program computes.
+//
+// Such a request is unknown to libc. Its result goes where libc keeps it, in the control block, so
+// aio_error() and aio_return() need no hooks; what waits for a request or ends it does.
+//
+// Thread safety: any thread; is_any_under_way(), is_under_way() and wait_for_aio() in a signal
+// handler, too.
+#pragma once
+
+#include <aio.h>
+#include <time.h>
+
+namespace cairn {
+
+// The result of a request, -errno for a failure. The program may use the control block for another
+// request from then on.
+void finish(aiocb* request, ssize_t result);
+// As the request has asked for.
+void notify(const sigevent* event);
+
+// Begins a read of a buffered file. False where no thread is to be had: then nothing has begun.
+bool read_in_thread(aiocb* request);
+
+bool are_any_under_way();
+bool is_under_way(const aiocb* request);
+// Any request of that descriptor.
+bool is_under_way(int fd);
+
+// aio_suspend(3) for a list with requests that are under way here, and maybe some of libc's.
+// Returns: 0, or -errno.
+int wait_for_aio(const aiocb* const* list, int count, const timespec* limit);
+
+}  // namespace cairn
