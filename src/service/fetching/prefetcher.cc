@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "base/check.h"
 #include "memory/buffer/fetch_ahead.h"
 #include "policy/prefetch/predictors.h"
+#include "service/fetching/demand.h"
 #include "service/organizer/move_batch.h"
 #include "service/process/log_file.h"
 #include "service/process/quiet_open.h"
@@ -24,8 +24,6 @@
 namespace cairn::node {
 namespace {
 
-constexpr long kLookAgainNanos = 100'000;
-constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does not stop all others
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
 // How many files of a declared order are fetched ahead.
 constexpr std::size_t kFilesAhead = 32;
@@ -38,11 +36,6 @@ constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetche
 constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
 static_assert(1 + Prefetcher::kWorkers <= ClientSlot::kShards, "a shard for each worker");
-
-void nap(long nanos) {
-  const timespec time{0, nanos};
-  ::nanosleep(&time, nullptr);
-}
 
 }  // namespace
 
@@ -249,7 +242,7 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   if (!pick(&wanted, &path)) return false;
   const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
   lock.unlock();
-  wait_for_demand(slots);
+  wait_for_demand(memory_, slots);
   Outcome outcome = Outcome::kDone;
   {
     const std::shared_lock<std::shared_mutex> fetching(fetching_);
@@ -316,15 +309,6 @@ bool Prefetcher::has_room() const {
   return memory_.pool(TierId::kMemory).common_slabs() > low / 2;
 }
 
-void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
-  const auto is_demanded = [&] {
-    return std::any_of(slots.begin(), slots.end(), [this](std::uint16_t slot) {
-      return memory_.events(slot).demands.load(std::memory_order_relaxed) != 0;
-    });
-  };
-  for (int look = 0; look < kLooksMax && is_demanded(); ++look) nap(kLookAgainNanos);
-}
-
 // A whole file that no program has open yet, as if it were being opened for reading.
 Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path,
                                            std::span<const std::uint16_t> slots) {
@@ -349,7 +333,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     if (stopping_.load()) break;
     // The budget was looked at for the file: small ones are not cut in two by it.
     if (block >= kFetchBlocksMax && !has_budget()) break;
-    if (block != 0) wait_for_demand(slots);
+    if (block != 0) wait_for_demand(memory_, slots);
     const auto number = static_cast<BlockNumber>(block);
     if (memory_.directory().find(open.index(), number) != BucketIndex::kNone) {
       ++block;

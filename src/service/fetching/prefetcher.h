@@ -109,7 +109,6 @@ class Prefetcher final : public AccessObserver {
   void give_back_file(std::string path, Outcome outcome);
   void put_away();
   bool has_room() const;
-  void wait_for_demand(std::span<const std::uint16_t> slots) const;
   bool has_budget() const;
   std::uint32_t blocks_beyond() const;
   std::optional<TierId> tier_below() const;

@@ -17,6 +17,7 @@
 #include "memory/buffer/region_keep.h"
 #include "policy/arrays/box_copy.h"
 #include "policy/arrays/dataset_news.h"
+#include "service/fetching/demand.h"
 #include "service/fetching/service_open.h"
 #include "service/fetching/source_files.h"
 
@@ -115,6 +116,7 @@ void ChunkUnpacker::on_packed_read(const message::PackedRead& read, Owner reader
     Dataset& dataset = *dataset_of(read, key, version);
     if (dataset.trust == Trust::kRefuted) return;
     dataset.reader = reader;
+    programs_.insert(reader.slot());
     dataset.descriptor = read.descriptor;
     const Clock::time_point now = Clock::now();
     dataset.watch.forget_unread(now - kUnreadFor);
@@ -166,9 +168,13 @@ std::uint64_t ChunkUnpacker::unpacked_of(ObjectIndex file,
 
 // Requires: the lock.
 ChunkUnpacker::Work ChunkUnpacker::take(const DatasetPtr& dataset, std::size_t most) const {
-  return {dataset,         dataset->watch.take(most),
-          dataset->reader, dataset->descriptor,
-          dataset->trust,  dataset->table};
+  return {dataset,
+          dataset->watch.take(most),
+          dataset->reader,
+          dataset->descriptor,
+          dataset->trust,
+          dataset->table,
+          {programs_.begin(), programs_.end()}};
 }
 
 void ChunkUnpacker::work() {
@@ -189,6 +195,7 @@ void ChunkUnpacker::work() {
     Work work = take(dataset, most);
     ++busy_;
     lock.unlock();
+    wait_for_demand(with_.memory, work.programs);
     try {
       const std::shared_lock fetching(with_.fetches);
       unpack(worker, work);
@@ -335,6 +342,7 @@ void ChunkUnpacker::unpack_batch(Worker& worker, const ObjectAccess& file, const
   std::erase_if(chunks,
                 [&](std::uint64_t chunk) { return is_kept(status_of(*work.dataset, chunk)); });
   for (const ChunkRun& run : runs_of_chunks(std::move(chunks), *work.table)) {
+    wait_for_demand(with_.memory, work.programs);
     worker.packed.resize(run.end - run.offset);
     if (!read_all(file, run.offset, worker.packed)) return;
     for (const std::uint64_t chunk : run.chunks) {

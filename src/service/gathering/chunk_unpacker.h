@@ -22,6 +22,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <thread>
 #include <vector>
@@ -87,6 +88,7 @@ class ChunkUnpacker {
     int descriptor = -1;
     Trust trust = Trust::kUnproven;
     std::shared_ptr<const std::vector<arrays::PackedChunk>> table;
+    std::vector<std::uint16_t> programs;
   };
   // A thread's own.
   struct Worker;
@@ -113,6 +115,7 @@ class ChunkUnpacker {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<DatasetPtr> datasets_;        // the latest first
+  std::set<std::uint16_t> programs_;      // slots of those that have ever told of a read
   std::size_t busy_ = 0;                  // threads
   std::atomic<bool> is_stopping_{false};  // also a batch under way ends soon
   std::vector<std::thread> threads_;

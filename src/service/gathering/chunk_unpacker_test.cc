@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -138,6 +139,23 @@ class ChunkUnpackerTest : public ::testing::Test {
   PosixBacking file_{fd_.get(), O_RDWR};
   ObjectIndex object_ = ObjectIndex::kNone;
 };
+
+TEST_F(ChunkUnpackerTest, ProgramsThatWaitForTheStoreComeFirst) {
+  constexpr std::chrono::milliseconds kSurelyLessThanItWaits(10);
+  keep_table();
+  keep_chunk(0);
+  std::atomic<std::uint32_t>& demands = memory_.events(1).demands;
+  demands.store(1);
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t column = 0; column < 4; ++column) read({{0, 16 * column}, {16, 16}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  const std::uint64_t meanwhile = unpacked();
+  const bool was_soon = std::chrono::steady_clock::now() - begin < kSurelyLessThanItWaits;
+  demands.store(0);
+  unpacker_.await_quiet();
+  if (was_soon) EXPECT_EQ(meanwhile, 0U);
+  EXPECT_GT(unpacked(), 0U) << "later it goes on";
+}
 
 TEST_F(ChunkUnpackerTest, TheNextChunksAreThereBeforeTheyAreRead) {
   keep_table();
