@@ -83,7 +83,23 @@ def ranks_also_read_alone(scene):
 
 
 def a_dataset_outlives_its_file(scene):
-    assert scene.run(2, "closed") == {"open": [False], "closed": [True]}
+    assert scene.run(2, "closed") == {"open": [False], "closed": [False]}
+
+
+def one_rank_holds_the_closed_file(scene):
+    assert scene.run(2, "held") == {"held": [False]}
+
+
+def a_transfer_list_is_used_again(scene):
+    assert scene.run(2, "reused") == {"reused": [False, True, False, False]}
+
+
+def a_type_with_a_name(scene):
+    assert scene.run(2, "named") == {"named": [False, False]}
+
+
+def properties_say_what_to_read(scene):
+    scene.run(2, "plist")
 
 
 def metadata_is_read_together(scene):
@@ -111,8 +127,10 @@ def a_rank_without_a_node_has_nothing(scene):
 
 
 SCENES = [every_pattern, a_rank_is_late, a_rank_is_killed, several_datasets_in_a_call, ranks_also_read_alone,
-          a_dataset_outlives_its_file, metadata_is_read_together, one_rank_opens_the_file_for_itself,
-          without_arrays_hdf5_reads, what_ranks_may_not_agree_on_is_hdf5s, a_rank_without_a_node_has_nothing]
+          a_dataset_outlives_its_file, one_rank_holds_the_closed_file, a_transfer_list_is_used_again,
+          a_type_with_a_name, properties_say_what_to_read, metadata_is_read_together,
+          one_rank_opens_the_file_for_itself, without_arrays_hdf5_reads, what_ranks_may_not_agree_on_is_hdf5s,
+          a_rank_without_a_node_has_nothing]
 
 
 def main():

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
 #include "frontends/hdf5/dataset_news.h"
+#include "frontends/hdf5/ranks.h"
 #include "policy/arrays/box_copy.h"
 #include "policy/arrays/dataset_news.h"
 
@@ -108,6 +110,8 @@ bool ChunkReads::unpack(const Box& box, void* to) {
   hid_t memory_space = memory.id();
   hid_t file_space = cells.id();
   const double begin = seconds_now();
+  std::optional<CallOfItsOwn> own;
+  if (read_.is_apart && !own.emplace(file.library.parallel).has_begun()) return false;
   if (call.H5VLdataset_read(1, &lower, file.connector, &type, &memory_space, &file_space,
                             read_.transfer, &to, nullptr) < 0) {
     return false;

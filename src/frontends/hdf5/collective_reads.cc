@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "frontends/hdf5/array.h"
 #include "frontends/hdf5/kept_errors.h"
+#include "frontends/hdf5/plain_transfer.h"
 #include "frontends/hdf5/serve.h"
 
 namespace cairn::hdf5 {
@@ -13,19 +14,19 @@ namespace {
 
 // The program has selected nothing, which HDF5 calls taking part.
 bool wants_nothing(const Hdf5Functions& call, const DatasetRead& read) {
-  return read.file_space > 0 && call.H5Sget_select_type(read.file_space) == H5S_SEL_NONE;
+  return read.file_space > H5S_PLIST && call.H5Sget_select_type(read.file_space) == H5S_SEL_NONE;
 }
 
 // As a rank alone would read it: what is missing is not to wait for others.
 bool serve_alone(Dataset& dataset, DatasetRead read) {
   const Library& library = dataset.file->library;
-  if (!is_only_collective(library, read.transfer)) {
+  if (!is_plain_but_collective(library, read.transfer)) {
     note_unserved(&dataset, read.transfer);
     return false;
   }
   read.transfer = *library.default_transfer;
-  const CallOfItsOwn own(library.parallel);
-  return own.has_begun() && serve(dataset, read);
+  read.is_apart = true;
+  return serve(dataset, read);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ struct DatasetRead {
   hid_t file_space;
   hid_t transfer;
   void* buffer;
+  // A part of a collective read: what the connector reads for it is a call of its own (ranks.h).
+  bool is_apart = false;
 };
 
 }  // namespace cairn::hdf5

@@ -40,6 +40,10 @@ void look_at_opened(Library& library, const LowerFile& file, const FileLook& bef
     opening.descriptor = file.descriptor_of(before.identity);
   }
   if (opening.flags == 0) opening.source = FileSource::of(opening.descriptor, before);
+  if (opening.source.is_open() || opening.own.get() < 0) return;
+  // Another file of the program needs the number more.
+  opening.own = OwnDescriptor();
+  opening.descriptor = -1;
 }
 
 // A request of a call that came without an object.
@@ -75,8 +79,8 @@ CAIRN_HDF5_CALLBACK(void*, create_file,
   void* lower =
       library.call.H5VLfile_create(name, flags, creation, below.properties(), transfer, request);
   FileOpening opening = {.name = name, .flags = flags | kReadWrite};
-  look_at_opened(library, {library.call, lower, below.connector(), transfer},
-                 FileLook::by_name(name), opening);
+  look_at_opened(library, {library, lower, below.connector(), transfer}, FileLook::by_name(name),
+                 opening);
   void* file = wrap_file(library, below, lower, std::move(opening));
   wrap_request(file, request);
   return file;
@@ -92,7 +96,7 @@ CAIRN_HDF5_CALLBACK(void*, open_file,
   FileOpening opening = {.name = name, .flags = flags};
   if (opening.flags == 0) opening.ranks = Ranks(library, below.properties());
   void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
-  look_at_opened(library, {library.call, lower, below.connector(), transfer}, before, opening);
+  look_at_opened(library, {library, lower, below.connector(), transfer}, before, opening);
   void* file = wrap_file(library, below, lower, std::move(opening));
   wrap_request(file, request);
   return file;

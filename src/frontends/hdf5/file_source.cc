@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/settled_times.h"
 #include "frontends/hdf5/regions.h"
+#include "frontends/hdf5/silent_errors.h"
 
 namespace cairn::hdf5 {
 namespace {
@@ -90,7 +91,7 @@ unsigned long LowerFile::number() const {
   question.op_type = H5VL_OBJECT_GET_INFO;
   question.args.get_info = {.fields = H5O_INFO_BASIC, .oinfo = &info};
   const bool is_told =
-      call.H5VLobject_get(file, &itself, connector, &question, transfer, nullptr) >= 0;
+      library.call.H5VLobject_get(file, &itself, connector, &question, transfer, nullptr) >= 0;
   return is_told ? info.fileno : 0;
 }
 
@@ -99,7 +100,10 @@ int LowerFile::descriptor() const {
   H5VL_native_file_optional_args_t native = {};
   native.get_vfd_handle = {.fapl_id = H5P_DEFAULT, .file_handle = &handle};
   H5VL_optional_args_t question = {.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native};
-  const bool is_told = call.H5VLfile_optional(file, connector, &question, transfer, nullptr) >= 0;
+  // Some drivers have no handles at all.
+  const SilentErrors silent(library);
+  const bool is_told =
+      library.call.H5VLfile_optional(file, connector, &question, transfer, nullptr) >= 0;
   return is_told && handle != nullptr ? *static_cast<const int*>(handle) : -1;
 }
 

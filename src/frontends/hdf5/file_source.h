@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "cairn/region_calls.h"
-#include "frontends/hdf5/hdf5_functions.h"
+#include "frontends/hdf5/library.h"
 
 namespace cairn::hdf5 {
 
@@ -38,7 +38,7 @@ struct FileLook {
 
 // A file that HDF5 has just opened.
 struct LowerFile {
-  const Hdf5Functions& call;
+  const Library& library;
   void* file;
   hid_t connector;
   hid_t transfer;

@@ -111,6 +111,7 @@ namespace cairn::hdf5 {
   NAME(H5Eget_current_stack)            \
   NAME(H5Eset_current_stack)            \
   NAME(H5Epush2)                        \
+  NAME(H5Eauto_is_v2)                   \
   NAME(H5Eget_auto2)                    \
   NAME(H5Eset_auto2)                    \
   NAME(H5allocate_memory)               \
@@ -128,6 +129,11 @@ namespace cairn::hdf5 {
   NAME(H5Pget_chunk_opts)          \
   NAME(H5Pget_external_count)      \
   NAME(H5Pequal)                   \
+  NAME(H5Pexist)                   \
+  NAME(H5Pget)                     \
+  NAME(H5Pget_size)                \
+  NAME(H5Pset)                     \
+  NAME(H5Pget_driver)              \
   NAME(H5Pget_fill_time)           \
   NAME(H5Pfill_value_defined)      \
   NAME(H5Screate_simple)           \

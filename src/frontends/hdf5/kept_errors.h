@@ -31,26 +31,4 @@ class KeptErrors {
   hid_t stack_;
 };
 
-// The same, and HDF5 does not print the errors of the scope either. For calls of its public
-// functions that may fail.
-class SilentErrors {
- public:
-  explicit SilentErrors(const Hdf5Functions& call) : call_(call), kept_(call) {
-    is_changed_ = call_.H5Eget_auto2(H5E_DEFAULT, &print_, &data_) >= 0 &&
-                  call_.H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
-  }
-  ~SilentErrors() {
-    if (is_changed_) call_.H5Eset_auto2(H5E_DEFAULT, print_, data_);
-  }
-  SilentErrors(const SilentErrors&) = delete;
-  SilentErrors& operator=(const SilentErrors&) = delete;
-
- private:
-  const Hdf5Functions& call_;
-  const KeptErrors kept_;
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-  bool is_changed_ = false;
-};
-
 }  // namespace cairn::hdf5

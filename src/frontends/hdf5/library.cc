@@ -53,10 +53,10 @@ void find_filters(const char* path, Library& library) {
   if (realpath(guess, library.filters) == nullptr) library.filters[0] = '\0';
 }
 
-template <typename Function>
-bool find_one(void* handle, Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
+template <typename Pointer>
+bool find_one(void* handle, Pointer& pointer, const char* name) {
+  pointer = reinterpret_cast<Pointer>(dlsym(handle, name));
+  return pointer != nullptr;
 }
 
 bool find_parallel(void* handle, ParallelFunctions& parallel) {
@@ -67,7 +67,9 @@ bool find_parallel(void* handle, ParallelFunctions& parallel) {
          ((find_one(handle, parallel.H5VLopen_lib_context, "H5VLopen_lib_context") &&
            find_one(handle, parallel.H5VLclose_lib_context, "H5VLclose_lib_context")) ||
           (find_one(handle, parallel.H5VLstart_lib_state, "H5VLstart_lib_state") &&
-           find_one(handle, parallel.H5VLfinish_lib_state, "H5VLfinish_lib_state")));
+           find_one(handle, parallel.H5VLfinish_lib_state, "H5VLfinish_lib_state"))) &&
+         (find_one(handle, parallel.H5FD_MPIO_id_g, "H5FD_MPIO_id_g") ||
+          find_one(handle, parallel.H5FD_mpio_init, "H5FD_mpio_init"));
 }
 
 int slot_of(void* handle) {
@@ -95,6 +97,9 @@ int fill_slot(void* handle, const char* path) {
   library.call = call;
   find_filters(path, library);
   library.is_parallel = find_parallel(handle, library.parallel);
+  if (!find_one(handle, library.old_errors.H5Eget_auto1, "H5Eget_auto1") ||
+      !find_one(handle, library.old_errors.H5Eset_auto1, "H5Eset_auto1"))
+    library.old_errors = {};
   library.default_transfer = static_cast<const hid_t*>(dlsym(handle, "H5P_LST_DATASET_XFER_ID_g"));
   library.handle = handle;
   return slot;

@@ -34,6 +34,15 @@ struct ParallelFunctions {
   herr_t (*H5VLfinish_lib_state)();
   herr_t (*H5VLopen_lib_context)(void** context);
   herr_t (*H5VLclose_lib_context)(void* context);
+  // The id of MPI's driver: by a call in HDF5 1.14, in a variable in 2.x.
+  hid_t (*H5FD_mpio_init)();
+  const hid_t* H5FD_MPIO_id_g;
+};
+
+// What HDF5 keeps for programs from before 1.8, unless its builder left that out: then null.
+struct OldErrorFunctions {
+  herr_t (*H5Eget_auto1)(H5E_auto1_t* print, void** data);
+  herr_t (*H5Eset_auto1)(H5E_auto1_t print, void* data);
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -44,6 +53,7 @@ struct Library {
   // Built for MPI: reads may be collective, of which no process may stay away (ranks.h).
   bool is_parallel;
   ParallelFunctions parallel;
+  OldErrorFunctions old_errors;
   // Those that the connector has open.
   OpenFile* files;
   // It has opened others by itself, behind links from file to file.

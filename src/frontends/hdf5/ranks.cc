@@ -34,18 +34,23 @@ const MpiLibrary* mpi_of(const Library& library) {
 
 Ranks::Ranks(const Library& library, hid_t access) {
   if (!library.is_parallel) return;
-  const SilentErrors silent(library.call);
-  MpiHandle info = 0;
-  // Fails for another driver.
-  if (library.parallel.H5Pget_fapl_mpio(access, &ranks_, &info) < 0) return;
+  const KeptErrors kept(library.call);
+  const ParallelFunctions& call = library.parallel;
+  const hid_t by_mpi =
+      call.H5FD_MPIO_id_g != nullptr ? *call.H5FD_MPIO_id_g : call.H5FD_mpio_init();
+  if (by_mpi < 0 || library.call.H5Pget_driver(access) != by_mpi) return;
   are_there_ = true;
-  const MpiLibrary* mpi = mpi_of(library);
-  if (mpi == nullptr) return;
-  if (mpi->value_of(info) != mpi->no_info) (void)mpi->info_free(&info);
+  // Where metadata is read by all together, HDF5 waits for each rank also in what one asks alone.
   bool is_all_together = false;
-  const bool is_told = library.parallel.H5Pget_all_coll_metadata_ops(access, &is_all_together) >= 0;
+  const MpiLibrary* mpi = mpi_of(library);
+  if (mpi == nullptr || !may_ranks_agree() ||
+      call.H5Pget_all_coll_metadata_ops(access, &is_all_together) < 0 || is_all_together)
+    return;
+  MpiHandle info = mpi->no_info;
+  if (call.H5Pget_fapl_mpio(access, &ranks_, &info) < 0) return;
   mpi_ = mpi;
-  if (!is_told || is_all_together || !may_ranks_agree() || !are_on_this_node(*mpi, ranks_)) leave();
+  if (mpi->value_of(info) != mpi->no_info) (void)mpi->info_free(&info);
+  if (!are_on_this_node(*mpi, ranks_)) leave();
 }
 
 Ranks::Ranks(Ranks&& other) noexcept
@@ -95,17 +100,6 @@ CallOfItsOwn::~CallOfItsOwn() {
   } else {
     call_.H5VLfinish_lib_state();
   }
-}
-
-bool is_only_collective(const Library& library, hid_t transfer) {
-  if (library.default_transfer == nullptr) return false;
-  const KeptErrors kept(library.call);
-  const hid_t alone = library.call.H5Pcopy(transfer);
-  if (alone < 0) return false;
-  const bool is_only = library.parallel.H5Pset_dxpl_mpio(alone, kIndependent) >= 0 &&
-                       library.call.H5Pequal(alone, *library.default_transfer) > 0;
-  library.call.H5Pclose(alone);
-  return is_only;
 }
 
 }  // namespace cairn::hdf5

@@ -36,18 +36,16 @@ class Ranks {
   bool can_vote() const { return mpi_ != nullptr; }
   // Collective: whether each rank has its cells. Any failure of MPI is a no.
   bool all_have_theirs(bool has_own) const;
-  // From then on nobody votes. Called when the ranks close the file, which is collective.
-  void leave();
 
  private:
+  void leave();
+
   const MpiLibrary* mpi_ = nullptr;
   MpiHandle ranks_ = 0;
   bool are_there_ = false;
 };
 
-// Whether a transfer is collective, and nothing else than that is special about it.
 bool is_collective(const Library& library, hid_t transfer);
-bool is_only_collective(const Library& library, hid_t transfer);
 
 // Calls of HDF5 in its scope are as those of another call of the program. HDF5 remembers for the
 // length of a call whether its transfer is collective: what the connector reads by itself would

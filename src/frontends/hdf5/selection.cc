@@ -60,6 +60,8 @@ std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordi
 std::optional<Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
                                const Coordinates& shape) {
   std::optional<Box> box;
+  // The properties of the transfer say it.
+  if (file_space == H5S_PLIST) return std::nullopt;
   if (file_space == H5S_ALL) {
     box = arrays::whole(shape);
   } else {
@@ -77,6 +79,7 @@ bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& 
   if (read.memory_space == H5S_BLOCK) return true;
   // The memory has the shape of the dataset, and the selection's cells at their places.
   if (read.memory_space == H5S_ALL) return box == arrays::whole(shape);
+  if (read.memory_space == H5S_PLIST) return false;
   const auto memory = shape_of(call, read.memory_space);
   if (!memory) return false;
   const auto chosen = selected(call, read.memory_space, *memory);

@@ -11,20 +11,13 @@
 #include "frontends/hdf5/dataset_news.h"
 #include "frontends/hdf5/kept_errors.h"
 #include "frontends/hdf5/packed_reads.h"
+#include "frontends/hdf5/plain_transfer.h"
 #include "frontends/hdf5/selection.h"
 
 namespace cairn::hdf5 {
 namespace {
 
 using arrays::LeftReason;
-
-// A transfer may be told to change what it reads, or how it checks it.
-bool is_plain(const Library& library, hid_t transfer) {
-  if (transfer == H5P_DEFAULT || library.default_transfer == nullptr)
-    return transfer == H5P_DEFAULT;
-  return transfer == *library.default_transfer ||
-         library.call.H5Pequal(transfer, *library.default_transfer) > 0;
-}
 
 // The dataset's chunks, if they may be kept.
 Array* array_of(Dataset& dataset, hid_t transfer) {
@@ -128,7 +121,6 @@ void before_close(Dataset& dataset, hid_t transfer) {
 
 void before_close(OpenFile& file) {
   file.is_closed = true;
-  file.ranks.leave();
   ReadNews::tell_rest(file);
 }
 
