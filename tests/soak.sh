@@ -7,13 +7,14 @@
 #
 #   tests/soak.sh [--quick] [--seed N]      --quick: the same in about a minute
 set -uo pipefail
-cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+here=$(readlink -f "${BASH_SOURCE[0]}")
+cd "$(dirname "$here")/.."
 quick=
 seed=$(date +%s)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=1 ;;
-    -h | --help) sed -n '4,8s/^# \{0,1\}//p' "$0"; exit ;;
+    -h | --help) sed -n '4,8s/^# \{0,1\}//p' "$here"; exit ;;
     --seed) seed=${2:?--seed needs a number}; shift ;;
     *) echo "usage: tests/soak.sh [--quick] [--seed N]" >&2; exit 2 ;;
   esac

@@ -24,9 +24,11 @@ const ExpertMaker* maker_of(const std::string& name) {
   return nullptr;
 }
 
-std::vector<std::uint64_t> doubled_capacities(double pages) {
+// By a sample the pages may be fewer than the longest of LRU's distances, estimated by it as well.
+std::vector<std::uint64_t> doubled_capacities(double pages, const MissRatioCurve& lru) {
   std::vector<std::uint64_t> capacities;
-  const auto all = static_cast<std::uint64_t>(std::llround(pages));
+  auto all = static_cast<std::uint64_t>(std::llround(pages));
+  if (!lru.is_empty()) all = std::max(all, lru.points().back().capacity);
   for (std::uint64_t capacity = 1; capacity < all; capacity *= 2) capacities.push_back(capacity);
   if (all > 0) capacities.push_back(all);
   CAIRN_CHECK(std::ranges::is_sorted(capacities));
@@ -57,7 +59,7 @@ Result<MissEstimate> estimate_misses(TraceSource& trace, const MissOptions& opti
   estimate.hot_pages = sample.hot_set_pages();
   estimate.sampled_share = sample.rate();
   estimate.lru = sample.curve();
-  estimate.capacities = doubled_capacities(estimate.pages);
+  estimate.capacities = doubled_capacities(estimate.pages, estimate.lru);
   for (const std::string& name : options.experts)
     estimate.others.push_back({name, expert_curve(stream, *maker_of(name), estimate.capacities)});
   estimate.others.push_back({kBestPossible, min_curve(stream, estimate.capacities)});

@@ -62,6 +62,15 @@ TEST(MissEstimate, ALoopFitsOrMissesUnderLru) {
   EXPECT_DOUBLE_EQ(loop.others[0].curve.at(100), 0.25);
 }
 
+TEST(MissEstimate, TheLastCacheHoldsASampledLoop) {
+  constexpr std::uint32_t kPages = 60'000;
+  const auto found = estimate(loops_over(kPages, 3), {});
+  ASSERT_TRUE(found);
+  ASSERT_LT(found.value().sampled_share, 1.0);
+  const MissRatioCurve& lru = found.value().lru;
+  EXPECT_DOUBLE_EQ(lru.at(found.value().capacities.back()), lru.compulsory_ratio());
+}
+
 TEST(MissEstimate, ExpertsStandInTheOrderOfTheirNames) {
   const auto found = estimate(loops_over(64, 3), {"s3-fifo", "mru"});
   ASSERT_TRUE(found);

@@ -4,6 +4,8 @@
 // large a tier has to be.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/size_text.h"
@@ -74,10 +76,14 @@ std::string simulated_text(const MissEstimate& found) {
 }
 
 std::string misses_text(const MissEstimate& found, const MissWords& words) {
+  // What a cache of fewer sampled pages holds is a matter of chance.
+  constexpr double kSampledPagesMin = 100;
   const std::string sampled =
       found.sampled_share >= 1
           ? ""
-          : fmt::format(", estimated from {:.2g} % of them", 100 * found.sampled_share);
+          : fmt::format(", estimated from {:.2g} % of them (roughly for caches below {})",
+                        100 * found.sampled_share,
+                        size_of_pages(kSampledPagesMin / found.sampled_share, words.options));
   return fmt::format("{} references to {:.0f} pages of {}{}; misses in percent\n", found.references,
                      found.pages, format_size(words.options.page_bytes), sampled) +
          curves_text(found, words.options) + simulated_text(found) +
@@ -95,15 +101,19 @@ OrderedJson curve_json(const MissRatioCurve& curve, const MissEstimate& found,
   return points;
 }
 
-OrderedJson misses_json(const MissEstimate& found, const MissOptions& options) {
-  const auto page = static_cast<double>(options.page_bytes);
+std::uint64_t bytes_of_pages(double pages, const MissOptions& options) {
+  return static_cast<std::uint64_t>(pages * static_cast<double>(options.page_bytes));
+}
+
+OrderedJson misses_json(const MissEstimate& found, const MissWords& words) {
+  const MissOptions& options = words.options;
   OrderedJson curves = {{"lru", curve_json(found.lru, found, options)}};
   for (const NamedCurve& other : found.others)
     curves[other.name] = curve_json(other.curve, found, options);
   OrderedJson object = {{"references", found.references},
                         {"page_bytes", options.page_bytes},
-                        {"bytes", found.pages * page},
-                        {"hot_bytes", found.hot_pages * page},
+                        {"bytes", bytes_of_pages(found.pages, options)},
+                        {"hot_bytes", bytes_of_pages(found.hot_pages, options)},
                         {"simulated_references", found.simulated_references},
                         {"sampled_share", found.sampled_share},
                         {"first_use_ratio", found.lru.compulsory_ratio()},
@@ -111,6 +121,10 @@ OrderedJson misses_json(const MissEstimate& found, const MissOptions& options) {
   if (const auto knee = found.lru.knee())
     object["knee"] = {{"bytes", knee->capacity * options.page_bytes},
                       {"miss_ratio", knee->miss_ratio}};
+  if (words.target < 0) return object;
+  const auto capacity = found.lru.smallest_capacity_for(words.target / 100);
+  object["target"] = {{"miss_ratio", words.target / 100},
+                      {"bytes", capacity ? OrderedJson(*capacity * options.page_bytes) : nullptr}};
   return object;
 }
 
@@ -125,6 +139,26 @@ void add_miss_options(CLI::App& app, MissWords& words, std::string& page) {
   app.add_flag("--json", words.json, "One JSON object instead of the text");
 }
 
+void check_comparison(const std::vector<std::string>& experts) {
+  check_experts(experts);
+  for (auto name = experts.begin(); name != experts.end(); ++name) {
+    if (*name == "lru") throw Failure("--expert lru: it is always compared", "name others");
+    if (*name == "farthest-in-future")
+      throw Failure(
+          "--expert farthest-in-future: it needs the future, and is \"best possible\" then",
+          "name others");
+    if (std::find(experts.begin(), name, *name) != name)
+      throw Failure(fmt::format("--expert {} is named twice", *name), "name it once");
+  }
+}
+
+void check_sizes(const MissWords& words) {
+  constexpr std::uint64_t kPageBytesMax = std::uint64_t{1} << 30;
+  if (words.options.page_bytes > kPageBytesMax)
+    throw Failure("--page: more than 1G", "give what a tier moves at a time, such as 64K or 4M");
+  if (std::isnan(words.target)) throw Failure("--target: not a number", "give 0 to 100");
+}
+
 }  // namespace
 
 int trace_misses(const Arguments& arguments) {
@@ -137,14 +171,15 @@ int trace_misses(const Arguments& arguments) {
   parse(app, arguments);
   if (!page.empty()) words.options.page_bytes = size_argument("--page", page);
   if (words.options.experts.empty()) words.options.experts = {"ws-plus"};
-  check_experts(words.options.experts);
+  check_comparison(words.options.experts);
+  check_sizes(words);
   const auto trace = open_trace_or_fail(words.trace);
   const auto found = estimate_misses(*trace, words.options);
   if (!found) throw Failure(found.status().message(), "record it again, or cut it off before that");
   if (found.value().references == 0)
     throw Failure(fmt::format("{}: there are no reads and no writes in it", printable(words.trace)),
                   "`cairn trace info` shows the events of a trace");
-  print(words.json ? misses_json(found.value(), words.options).dump() + "\n"
+  print(words.json ? misses_json(found.value(), words).dump() + "\n"
                    : misses_text(found.value(), words));
   say_warning(*trace);
   return kExitOk;

@@ -171,6 +171,8 @@ def misses_say_how_large_a_cache_must_be():
         assert abs(lru[-1]["miss_ratio"] - found["first_use_ratio"]) < 1e-6, found
         said = stage.cairn("trace", "misses", "--page", "64K", "--target", "60", trace)
         assert "lru misses at most 60 % from" in said and "the knee of lru is at" in said, said
+        found = json.loads(stage.cairn("trace", "misses", "--page", "64K", "--target", "60", "--json", trace))
+        assert found["target"]["miss_ratio"] == 0.6 and 0 < found["target"]["bytes"] <= 24 * MIB, found
         said = stage.cairn("trace", "misses", "--target", "1", trace)
         assert "no cache misses as little as 1 %" in said, said
 
