@@ -153,7 +153,7 @@ TEST_F(ChunkUnpackerTest, ProgramsThatWaitForTheStoreComeFirst) {
   const bool was_soon = std::chrono::steady_clock::now() - begin < kSurelyLessThanItWaits;
   demands.store(0);
   unpacker_.await_quiet();
-  if (was_soon) EXPECT_EQ(meanwhile, 0U);
+  EXPECT_TRUE(meanwhile == 0 || !was_soon) << meanwhile;
   EXPECT_GT(unpacked(), 0U) << "later it goes on";
 }
 
