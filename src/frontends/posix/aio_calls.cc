@@ -78,7 +78,7 @@ bool is_short_and_in_memory(const OpenFile& file, const aiocb* request) {
 
 int submit_read(OpenFile& file, aiocb* request) {
   if (!has_priority(request)) return refuse(request, EINVAL);
-  const bool has_thread = !is_short_and_in_memory(file, request) && read_in_thread(request);
+  const bool has_thread = !is_short_and_in_memory(file, request) && read_in_thread(file, request);
   return has_thread ? 0 : submit(file, request, false);
 }
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/system_call.h"
-#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
 #include "frontends/libc/cancellation.h"
 
@@ -24,15 +24,18 @@ namespace {
 
 // As many as libc has threads by default (aio_init(3)).
 constexpr int kReadsMax = 20;
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
-// A read that is under way.
+// A read that is under way. The file stays open until it is done, whatever the program closes.
 struct AioRead {
   std::atomic<aiocb*> request;
   std::atomic<int> fd;
+  OpenFile* file;
 };
 constinit AioRead reads[kReadsMax] = {};
 constinit std::atomic<int> read_count{0};
+// That has the threads: a child has a copy of the table without them.
+constinit std::atomic<pid_t> process{0};
 // How many have ended: what waits for one sleeps on it.
 constinit std::atomic<std::uint32_t> ended{0};
 
@@ -66,11 +69,21 @@ bool start_thread(void* (*run)(void*), void* argument, bool is_ours) {
   return error == 0;
 }
 
-AioRead* take_place(aiocb* request) {
+void forget_parents() {
+  const pid_t own = sys::getpid();
+  if (process.exchange(own) == own) return;
+  for (AioRead& read : reads) read.request.store(nullptr);
+  read_count.store(0);
+}
+
+AioRead* take_place(OpenFile& file, aiocb* request) {
+  forget_parents();
   for (AioRead& read : reads) {
     aiocb* none = nullptr;
     if (!read.request.compare_exchange_strong(none, request)) continue;
     read.fd.store(request->aio_fildes);
+    read.file = &file;
+    file.descriptors.fetch_add(1, std::memory_order_relaxed);
     read_count.fetch_add(1);
     return &read;
   }
@@ -83,17 +96,16 @@ void leave_place(AioRead& read) {
   read_count.fetch_sub(1);
 }
 
-// By its number, like libc's threads: a program that closes the file meanwhile gets EBADF.
 void* run_read(void* argument) {
   AioRead& read = *static_cast<AioRead*>(argument);
   aiocb* const request = read.request.load();
   CAIRN_CHECK(request != nullptr);
   const sigevent event = request->aio_sigevent;
-  OpenFile* file = DescriptorTable::find(request->aio_fildes);
   auto* buffer = const_cast<void*>(request->aio_buf);
-  finish(request, file == nullptr
-                      ? -EBADF
-                      : file_pread(*file, buffer, request->aio_nbytes, request->aio_offset));
+  const ssize_t result = file_pread(*read.file, buffer, request->aio_nbytes, request->aio_offset);
+  // First: a program that closes the file after the read hears what its close has to tell.
+  release_held(*read.file);
+  finish(request, result);
   leave_place(read);
   ended.fetch_add(1);
   futex_wake(ended);
@@ -129,16 +141,17 @@ void notify(const sigevent* event) {
   }
 }
 
-bool read_in_thread(aiocb* request) {
-  AioRead* const read = take_place(request);
+bool read_in_thread(OpenFile& file, aiocb* request) {
+  AioRead* const read = take_place(file, request);
   if (read == nullptr) return false;
   __atomic_store_n(&request->__error_code, EINPROGRESS, __ATOMIC_RELAXED);
   if (start_thread(run_read, read, true)) return true;
   leave_place(*read);
+  release_held(file);
   return false;
 }
 
-bool are_any_under_way() { return read_count.load() != 0; }
+bool are_any_under_way() { return read_count.load() != 0 && process.load() == sys::getpid(); }
 
 bool is_under_way(const aiocb* request) {
   return std::any_of(std::begin(reads), std::end(reads),

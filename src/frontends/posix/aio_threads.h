@@ -12,6 +12,8 @@
 #include <aio.h>
 #include <time.h>
 
+#include "frontends/descriptors/open_file.h"
+
 namespace cairn {
 
 // The result of a request, -errno for a failure. The program may use the control block for another
@@ -21,7 +23,7 @@ void finish(aiocb* request, ssize_t result);
 void notify(const sigevent* event);
 
 // Begins a read of a buffered file. False where no thread is to be had: then nothing has begun.
-bool read_in_thread(aiocb* request);
+bool read_in_thread(OpenFile& file, aiocb* request);
 
 bool are_any_under_way();
 bool is_under_way(const aiocb* request);
