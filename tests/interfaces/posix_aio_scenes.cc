@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "scene.h"
@@ -213,6 +215,29 @@ SCENE(a_child_of_that_moment) {
   say_end("one", &one);
   say("one is right", first == cells);
   close(fd);
+}
+
+SCENE(many_threads_read_at_once) {
+  const std::vector<char> cells = large_content();
+  const int fd = make_large_file(cells);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      constexpr std::size_t kPart = std::size_t{1} << 20;
+      std::vector<char> part(kPart);
+      for (int round = 0; round < 40; ++round) {
+        const std::size_t at = static_cast<std::size_t>(thread * 40 + round) * 71'001 % (22 << 20);
+        aiocb one = request_of(fd, part.data(), kPart, static_cast<off_t>(at));
+        if (aio_read(&one) != 0) ++wrong;
+        wait_for(&one);
+        if (aio_return(&one) != static_cast<ssize_t>(kPart)) ++wrong;
+        if (memcmp(part.data(), cells.data() + at, kPart) != 0) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  say("wrong", wrong.load());
 }
 
 SCENE(lists) {

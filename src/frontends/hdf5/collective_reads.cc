@@ -17,7 +17,7 @@ bool wants_nothing(const Hdf5Functions& call, const DatasetRead& read) {
   return read.file_space > H5S_PLIST && call.H5Sget_select_type(read.file_space) == H5S_SEL_NONE;
 }
 
-// As a rank alone would read it: what is missing is not to wait for others.
+// Reads as a rank that is alone: it fetches what is missing without the others.
 bool serve_alone(Dataset& dataset, DatasetRead read) {
   const Library& library = dataset.file->library;
   if (!is_plain_but_collective(library, read.transfer)) {

@@ -96,7 +96,8 @@ int fill_slot(void* handle, const char* path) {
   CAIRN_DCHECK(library.connector_class == nullptr);
   library.call = call;
   find_filters(path, library);
-  library.is_parallel = find_parallel(handle, library.parallel);
+  library.is_parallel = dlsym(handle, "H5Pset_fapl_mpio") != nullptr;
+  if (!library.is_parallel || !find_parallel(handle, library.parallel)) library.parallel = {};
   if (!find_one(handle, library.old_errors.H5Eget_auto1, "H5Eget_auto1") ||
       !find_one(handle, library.old_errors.H5Eset_auto1, "H5Eset_auto1"))
     library.old_errors = {};

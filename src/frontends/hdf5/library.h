@@ -21,10 +21,14 @@ inline constexpr int kLibrariesMax = 4;
 
 struct OpenFile;
 
-// Functions that only an HDF5 has that was built for MPI, by addresses; handles of MPI are written
+// Functions that only an HDF5 has that was built for MPI, all or none; handles of MPI are written
 // where the arguments point.
 // NOLINTBEGIN(readability-identifier-naming): HDF5's names.
 struct ParallelFunctions {
+  // H5FD_mpio_xfer_t, which the headers of an HDF5 without MPI leave out.
+  static constexpr int kIndependent = 0;
+  static constexpr int kCollective = 1;
+
   herr_t (*H5Pget_fapl_mpio)(hid_t, void* ranks, void* info);
   herr_t (*H5Pget_all_coll_metadata_ops)(hid_t, bool*);
   herr_t (*H5Pget_dxpl_mpio)(hid_t, int* mode);

@@ -41,10 +41,9 @@ bool is_as_new_plain(const Library& library, hid_t transfer, bool may_be_collect
   const hid_t list = as_new(library, transfer, plain);
   if (list < 0) return false;
   CAIRN_DCHECK(list != transfer);
-  constexpr int kIndependent = 0;
-  const bool is_equal =
-      (!may_be_collective || library.parallel.H5Pset_dxpl_mpio(list, kIndependent) >= 0) &&
-      library.call.H5Pequal(list, plain) > 0;
+  const bool is_equal = (!may_be_collective || library.parallel.H5Pset_dxpl_mpio(
+                                                   list, ParallelFunctions::kIndependent) >= 0) &&
+                        library.call.H5Pequal(list, plain) > 0;
   library.call.H5Pclose(list);
   return is_equal;
 }

@@ -12,10 +12,6 @@
 namespace cairn::hdf5 {
 namespace {
 
-// H5FD_mpio_xfer_t, which the headers of an HDF5 without MPI leave out.
-constexpr int kIndependent = 0;
-constexpr int kCollective = 1;
-
 // The MPI that the library needs; null where it is not known.
 const MpiLibrary* mpi_of(const Library& library) {
   static constinit MpiLibrary mpi{};
@@ -34,6 +30,10 @@ const MpiLibrary* mpi_of(const Library& library) {
 
 Ranks::Ranks(const Library& library, hid_t access) {
   if (!library.is_parallel) return;
+  if (library.parallel.H5Pget_fapl_mpio == nullptr) {
+    are_there_ = true;  // nobody can tell
+    return;
+  }
   const KeptErrors kept(library.call);
   const ParallelFunctions& call = library.parallel;
   const hid_t by_mpi =
@@ -82,10 +82,12 @@ void Ranks::leave() {
 }
 
 bool is_collective(const Library& library, hid_t transfer) {
-  if (!library.is_parallel || transfer == H5P_DEFAULT) return false;
+  CAIRN_DCHECK(library.parallel.H5Pget_dxpl_mpio != nullptr);
+  if (transfer == H5P_DEFAULT) return false;
   const KeptErrors kept(library.call);
-  int mode = kIndependent;
-  return library.parallel.H5Pget_dxpl_mpio(transfer, &mode) >= 0 && mode == kCollective;
+  int mode = ParallelFunctions::kIndependent;
+  return library.parallel.H5Pget_dxpl_mpio(transfer, &mode) >= 0 &&
+         mode == ParallelFunctions::kCollective;
 }
 
 CallOfItsOwn::CallOfItsOwn(const ParallelFunctions& call) : call_(call) {

@@ -36,7 +36,7 @@ ssize_t transfer(OpenFile& file, const aiocb* request, bool writes) {
 
 // As libc refuses a request: the control block says why, and the call fails.
 int refuse(aiocb* request, int error) {
-  finish(request, -error);
+  finish_aio(request, -error);
   return with_errno(-error);
 }
 
@@ -49,8 +49,8 @@ bool has_priority(const aiocb* request) {
 
 int submit(OpenFile& file, aiocb* request, bool writes) {
   if (!has_priority(request)) return refuse(request, EINVAL);
-  finish(request, transfer(file, request, writes));
-  notify(&request->aio_sigevent);
+  finish_aio(request, transfer(file, request, writes));
+  notify_of_aio(&request->aio_sigevent);
   return 0;
 }
 
@@ -153,8 +153,8 @@ CAIRN_HOOK(int, aio_fsync, (int operation, aiocb* request)) {
   OpenFile* file = cairn::file_of(request);
   if (file == nullptr) return cairn::real::aio_fsync(operation, request);
   if (operation != O_SYNC && operation != O_DSYNC) return with_errno(-EINVAL);
-  cairn::finish(request, cairn::file_sync(*file, true));
-  cairn::notify(&request->aio_sigevent);
+  cairn::finish_aio(request, cairn::file_sync(*file, true));
+  cairn::notify_of_aio(&request->aio_sigevent);
   return 0;
 }
 CAIRN_TWIN(aio_fsync, aio_fsync64);
@@ -172,7 +172,7 @@ CAIRN_HOOK(int, lio_listio, (int mode, aiocb* const* list, int count, sigevent* 
   if (other_count > 0) {
     result = cairn::real::lio_listio(mode, others, other_count, event);
   } else if (mode == LIO_NOWAIT) {
-    cairn::notify(event);
+    cairn::notify_of_aio(event);
   }
   if (result == 0 && has_failed && mode == LIO_WAIT) return with_errno(-EIO);
   return result;

@@ -30,12 +30,10 @@ constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 struct AioRead {
   std::atomic<aiocb*> request;
   std::atomic<int> fd;
-  OpenFile* file;
+  std::atomic<OpenFile*> file;
 };
 constinit AioRead reads[kReadsMax] = {};
 constinit std::atomic<int> read_count{0};
-// That has the threads: a child has a copy of the table without them.
-constinit std::atomic<pid_t> process{0};
 // How many have ended: what waits for one sleeps on it.
 constinit std::atomic<std::uint32_t> ended{0};
 
@@ -52,42 +50,41 @@ void* run_notice(void* argument) {
   return nullptr;
 }
 
-// A detached thread. `is_ours`: it runs none of the program's code, and handles no signals.
+// A detached thread. `is_ours`: it runs none of the program's code, and handles no signals. Others
+// handle all, as those that libc makes for notices.
 bool start_thread(void* (*run)(void*), void* argument, bool is_ours) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigset_t blocked;
+  sigemptyset(&blocked);
   if (is_ours) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_attr_setsigmask_np(&attributes, &all);
+    sigfillset(&blocked);
     pthread_attr_setstacksize(&attributes, kStackBytes);
   }
+  pthread_attr_setsigmask_np(&attributes, &blocked);
   pthread_t thread;
   const int error = pthread_create(&thread, &attributes, run, argument);
   pthread_attr_destroy(&attributes);
   return error == 0;
 }
 
-void forget_parents() {
-  const pid_t own = sys::getpid();
-  if (process.exchange(own) == own) return;
-  for (AioRead& read : reads) read.request.store(nullptr);
-  read_count.store(0);
-}
-
 AioRead* take_place(OpenFile& file, aiocb* request) {
-  forget_parents();
   for (AioRead& read : reads) {
     aiocb* none = nullptr;
     if (!read.request.compare_exchange_strong(none, request)) continue;
     read.fd.store(request->aio_fildes);
-    read.file = &file;
     file.descriptors.fetch_add(1, std::memory_order_relaxed);
+    read.file.store(&file);
     read_count.fetch_add(1);
     return &read;
   }
   return nullptr;
+}
+
+void give_back_file(AioRead& read) {
+  // A child that is made from here on has not got it in the table.
+  release_held(*read.file.exchange(nullptr));
 }
 
 void leave_place(AioRead& read) {
@@ -102,14 +99,15 @@ void* run_read(void* argument) {
   CAIRN_CHECK(request != nullptr);
   const sigevent event = request->aio_sigevent;
   auto* buffer = const_cast<void*>(request->aio_buf);
-  const ssize_t result = file_pread(*read.file, buffer, request->aio_nbytes, request->aio_offset);
+  OpenFile& file = *read.file.load();
+  const ssize_t result = file_pread(file, buffer, request->aio_nbytes, request->aio_offset);
   // First: a program that closes the file after the read hears what its close has to tell.
-  release_held(*read.file);
-  finish(request, result);
+  give_back_file(read);
+  finish_aio(request, result);
   leave_place(read);
   ended.fetch_add(1);
   futex_wake(ended);
-  notify(&event);
+  notify_of_aio(&event);
   return nullptr;
 }
 
@@ -119,13 +117,13 @@ bool has_ended(const aiocb* request) {
 
 }  // namespace
 
-void finish(aiocb* request, ssize_t result) {
+void finish_aio(aiocb* request, ssize_t result) {
   request->__return_value = result < 0 ? -1 : result;
   const int error = result < 0 ? static_cast<int>(-result) : 0;
   __atomic_store_n(&request->__error_code, error, __ATOMIC_RELEASE);
 }
 
-void notify(const sigevent* event) {
+void notify_of_aio(const sigevent* event) {
   if (event == nullptr) return;
   if (event->sigev_notify == SIGEV_SIGNAL) {
     siginfo_t info{};
@@ -146,12 +144,22 @@ bool read_in_thread(OpenFile& file, aiocb* request) {
   if (read == nullptr) return false;
   __atomic_store_n(&request->__error_code, EINPROGRESS, __ATOMIC_RELAXED);
   if (start_thread(run_read, read, true)) return true;
+  give_back_file(*read);
   leave_place(*read);
-  release_held(file);
   return false;
 }
 
-bool are_any_under_way() { return read_count.load() != 0 && process.load() == sys::getpid(); }
+void begin_child_without_aio() {
+  for (AioRead& read : reads) {
+    OpenFile* const file = read.file.exchange(nullptr);
+    // The last one to count on it was the parent's thread: the child has no hold of it.
+    if (file != nullptr) file->descriptors.fetch_sub(1, std::memory_order_relaxed);
+    read.request.store(nullptr);
+  }
+  read_count.store(0);
+}
+
+bool are_any_under_way() { return read_count.load() != 0; }
 
 bool is_under_way(const aiocb* request) {
   return std::any_of(std::begin(reads), std::end(reads),
@@ -168,7 +176,10 @@ int wait_for_aio(const aiocb* const* list, int count, const timespec* limit) {
   // Nobody wakes this thread for one of libc's requests.
   constexpr int kLookMs = 1;
   constexpr int kLongMs = 1000;
-  const std::int64_t until_ns = limit == nullptr ? INT64_MAX : monotonic_ns() + to_nanos(*limit);
+  // Longer than a clock of nanoseconds counts.
+  constexpr std::int64_t kForeverSeconds = INT64_MAX / 4'000'000'000;
+  const bool is_forever = limit == nullptr || limit->tv_sec > kForeverSeconds;
+  const std::int64_t until_ns = is_forever ? INT64_MAX : monotonic_ns() + to_nanos(*limit);
   for (;;) {
     cancellation_point();
     const std::uint32_t before = ended.load();

@@ -5,7 +5,7 @@
 // Such a request is unknown to libc. Its result goes where libc keeps it, in the control block, so
 // aio_error() and aio_return() need no hooks; what waits for a request or ends it does.
 //
-// Thread safety: any thread; is_any_under_way(), is_under_way() and wait_for_aio() in a signal
+// Thread safety: any thread; are_any_under_way(), is_under_way() and wait_for_aio() in a signal
 // handler, too.
 #pragma once
 
@@ -18,12 +18,15 @@ namespace cairn {
 
 // The result of a request, -errno for a failure. The program may use the control block for another
 // request from then on.
-void finish(aiocb* request, ssize_t result);
+void finish_aio(aiocb* request, ssize_t result);
 // As the request has asked for.
-void notify(const sigevent* event);
+void notify_of_aio(const sigevent* event);
 
 // Begins a read of a buffered file. False where no thread is to be had: then nothing has begun.
 bool read_in_thread(OpenFile& file, aiocb* request);
+
+// In the child of a fork, which has none of its parent's threads.
+void begin_child_without_aio();
 
 bool are_any_under_way();
 bool is_under_way(const aiocb* request);

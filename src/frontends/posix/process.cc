@@ -29,6 +29,7 @@
 #include "frontends/files/unserved_descriptors.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/aio_threads.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/processes/launch_environment.h"
 #include "memory/backing/size_limit.h"
@@ -181,6 +182,7 @@ void after_fork_in_child() {
   Session::begin_process();
   TransitHolds::forget_all();
   DescriptorTable::begin_child();
+  begin_child_without_aio();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();
   if (has_files && Session::instance().actor_if_any() == nullptr) keep_inherited_through();
