@@ -2,15 +2,19 @@
 // aio_read() and its relatives, which libc makes of threads.
 #include <aio.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -215,6 +219,61 @@ SCENE(a_child_of_that_moment) {
   say_end("one", &one);
   say("one is right", first == cells);
   close(fd);
+}
+
+SCENE(buffers_that_are_not_there) {
+  const int fd = make_large_file(large_content());
+  constexpr std::size_t kHalf = std::size_t{1} << 20;
+  void* const memory =
+      mmap(nullptr, 2 * kHalf, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(static_cast<char*>(memory) + kHalf, kHalf, PROT_NONE);
+  for (void* const buffer : {static_cast<void*>(nullptr), memory,
+                             static_cast<void*>(static_cast<char*>(memory) + kHalf)}) {
+    aiocb one = request_of(fd, buffer, 2 * kHalf, 0);
+    say("aio_read", aio_read(&one));
+    say_end("read", &one);
+  }
+  mprotect(memory, 2 * kHalf, PROT_READ);
+  aiocb one = request_of(fd, memory, kHalf, 0);
+  say("aio_read", aio_read(&one));
+  say_end("read", &one);
+}
+
+SCENE(offsets_at_the_end_of_all) {
+  const int fd = make_file("f", "0123456789");
+  char back[64];
+  for (const off_t before : {0, 63, 64, 65}) {
+    const off_t offset = std::numeric_limits<off_t>::max() - before;
+    say("pread", pread(fd, back, sizeof back, offset));
+    const iovec part{back, sizeof back};
+    say("preadv", preadv(fd, &part, 1, offset));
+    aiocb one = request_of(fd, back, sizeof back, offset);
+    say("aio_read", aio_read(&one));
+    say_end("read", &one);
+  }
+}
+
+SCENE(locks_survive_a_read_of_a_closed_number) {
+  const int fd = make_large_file(large_content());
+  std::vector<char> back(kLargeBytes);
+  aiocb one = request_of(fd, back.data(), kLargeBytes, 0);
+  say("aio_read", aio_read(&one));
+  close(fd);
+  const int again = open_file("f", O_RDWR);
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  say("lock", fcntl(again, F_SETLK, &lock));
+  wait_for(&one);
+  // The thread that has read may still be at its end.
+  usleep(100'000);
+  const pid_t child = fork();
+  if (child == 0) {
+    fcntl(again, F_GETLK, &lock);
+    _exit(lock.l_type == F_WRLCK ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  say_raw("not locked", status);
 }
 
 SCENE(many_threads_read_at_once) {

@@ -122,24 +122,35 @@ void discard_record(OpenFile& file, int placeholder) {
 
 namespace {
 
-struct Counted {
-  bool was_last;  // the record is gone
-  int result;     // of the end of the record
-};
-
-// One of the record's descriptors is gone: the application's at `fd`.
-Counted count_down(OpenFile& file, int fd) {
+// One of the record's descriptors is gone: the application's at `fd`. Returns: the result of the
+// record's end, if that was the last.
+int count_down(OpenFile& file, int fd) {
   CAIRN_DCHECK(file.descriptors.load(std::memory_order_relaxed) > 0);
-  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return {.was_last = false, .result = 0};
+  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return 0;
   const int result = release_record(file);
   discard_record(file, fd);
-  return {.was_last = true, .result = result};
+  return result;
+}
+
+// No descriptor of the program's is closed here, so what it has locked stays locked.
+void keep_for_locks(OpenFile& file) {
+  PosixBacking left(-1, O_RDONLY);
+  const int extra = file.backing->extra_fd();
+  if (extra >= 0 && PosixLocks::keeps_open(file.object, extra)) file.backing->give_extra_to(left);
+  const int twin = file.twin_fd.load();
+  if (twin >= 0 && PosixLocks::keeps_open(file.object, twin)) file.twin_fd = -1;
+  const int own = file.private_fd();
+  if (own >= 0 && PosixLocks::keeps_open(file.object, own)) file.work_on(-1, O_RDONLY);
 }
 
 }  // namespace
 
-void release_held(OpenFile& file) { (void)count_down(file, -1); }
+void release_held(OpenFile& file) {
+  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  (void)release_record(file);
+  if (PosixLocks::is_locked(file.object)) keep_for_locks(file);
+  discard_record(file, -1);
+}
 
 void release_displaced(OpenFile* file, int fd) {
   if (file == nullptr) return;
@@ -171,10 +182,10 @@ int forget_tracked(int fd) {
   OpenFile* file = DescriptorTable::take(fd);
   if (file == nullptr) return -EBADF;
   if (PosixLocks::is_locked(file->object)) drop_locks(*file);
+  // As long as this number counts, nobody else is the last one, who would close it.
   const bool is_in_place = file->private_fd() == fd;
-  const Counted counted = count_down(*file, fd);
-  if (!counted.was_last && is_in_place) (void)leave_number(*file, fd);
-  return counted.result;
+  if (is_in_place && file->descriptors.load() > 1) (void)leave_number(*file, fd);
+  return count_down(*file, fd);
 }
 
 int close_tracked(int fd) {

@@ -250,6 +250,15 @@ off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) 
 
 }  // namespace
 
+namespace {
+
+// rw_verify_area() of Linux: no byte has such an offset.
+bool is_past_all_offsets(std::uint64_t offset, std::size_t length) {
+  return length > static_cast<std::uint64_t>(INT64_MAX) - offset;
+}
+
+}  // namespace
+
 ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
   cancellation_point();
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
@@ -258,6 +267,7 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const auto begin = static_cast<std::uint64_t>(offset);
+  if (__builtin_expect(is_past_all_offsets(begin, length), 0)) return -EINVAL;
   if (__builtin_expect(!file.reads_plainly, 0)) {
     const iovec part{buffer, length};
     if (is_refused_read(file, &part, 1, begin)) return -EINVAL;
@@ -305,6 +315,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
     return read_at_kernel_offset(*actor, file, &part, 1);
   }
   const std::uint64_t offset = offset_of_description(file);
+  if (__builtin_expect(is_past_all_offsets(offset, length), 0)) return -EINVAL;
   if (__builtin_expect(!file.reads_plainly, 0)) {
     const iovec part{buffer, length};
     if (is_refused_read(file, &part, 1, offset)) return -EINVAL;
@@ -362,6 +373,7 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
                       static_cast<std::size_t>(total)};
   if (offset >= 0) {
     const auto begin = static_cast<std::uint64_t>(offset);
+    if (is_past_all_offsets(begin, vector.total)) return -EINVAL;
     if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
     return read_parts(*actor, file, vector, begin);
   }

@@ -40,10 +40,6 @@ void look_at_opened(Library& library, const LowerFile& file, const FileLook& bef
     opening.descriptor = file.descriptor_of(before.identity);
   }
   if (opening.flags == 0) opening.source = FileSource::of(opening.descriptor, before);
-  if (opening.source.is_open() || opening.own.get() < 0) return;
-  // Another file of the program needs the number more.
-  opening.own = OwnDescriptor();
-  opening.descriptor = -1;
 }
 
 // A request of a call that came without an object.

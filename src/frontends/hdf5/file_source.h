@@ -64,7 +64,8 @@ struct FileSource {
   static FileSource of(int descriptor, const FileLook& before);
 };
 
-// A descriptor of the connector's own, for a file that HDF5 reads by MPI, which shows none.
+// A descriptor of the connector's own, for a file that HDF5 reads by MPI, which shows none. It
+// stays as long as the file is open there: its close ends what the process has locked of the file.
 class OwnDescriptor {
  public:
   OwnDescriptor() = default;

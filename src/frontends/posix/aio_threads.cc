@@ -60,6 +60,9 @@ bool start_thread(void* (*run)(void*), void* argument, bool is_ours) {
   sigemptyset(&blocked);
   if (is_ours) {
     sigfillset(&blocked);
+    // What a buffer that is not there raises, and the guard of copies handles.
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+      sigdelset(&blocked, fault);
     pthread_attr_setstacksize(&attributes, kStackBytes);
   }
   pthread_attr_setsigmask_np(&attributes, &blocked);
