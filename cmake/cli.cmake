@@ -24,6 +24,7 @@ set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace c
 cairn_library(cairn_cli "${cli_library_sources}" "cairn_cli_run;${cli_modules};CLI11::CLI11")
 foreach(library cairn_cli_run cairn_cli)
   target_include_directories(${library} PUBLIC ${CMAKE_SOURCE_DIR})
+  cairn_sanitize_quickly(${library})
 endforeach()
 
 add_library(cairn_commands MODULE ${CMAKE_SOURCE_DIR}/cli/commands.cc)

@@ -34,9 +34,7 @@ enum Mood : std::uint64_t {
   kInventsSteps
 };
 
-std::string path_of(const std::string& plugin) {
-  return std::string(PLUGIN_FOLDER) + "/" + plugin + ".so";
-}
+std::string path_of(const std::string& plugin) { return PLUGIN_FOLDER "/" + plugin + ".so"; }
 
 class MisbehavingPlugins : public ::testing::Test {
  protected:
@@ -165,7 +163,7 @@ TEST_F(MisbehavingPlugins, WhatCannotBeLoadedIsAnError) {
 }
 
 TEST_F(MisbehavingPlugins, ATextFileIsNoSharedObject) {
-  const std::string path = std::string(PLUGIN_FOLDER) + "/text.so";
+  const std::string path = PLUGIN_FOLDER "/text.so";
   std::ofstream(path) << "placement: everything in memory\n";
   EXPECT_NE(error_of(path, StatusCode::kInvalid).find("is not loaded"), std::string::npos);
 }

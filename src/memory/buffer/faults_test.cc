@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -230,6 +232,9 @@ TEST_F(Faults, WhatATierWillNotGiveIsAnErrorAndStaysDirty) {
 }
 
 // A file as it must be; a call that failed may have changed its bytes or not.
+// Whole pieces are compared at once: the bytes of one are looked at where it differs.
+constexpr std::size_t kPieceBytes = 4096;
+
 class Model {
  public:
   const std::string& bytes() const { return bytes_; }
@@ -237,11 +242,10 @@ class Model {
     const std::size_t done = put < 0 ? 0 : static_cast<std::size_t>(put);
     const std::uint64_t end = offset + bytes.size();
     if (done != 0 && offset + done > bytes_.size()) bytes_.resize(offset + done, '\0');
-    if (end > doubtful_.size()) doubtful_.resize(end, false);
-    for (std::size_t at = 0; at < bytes.size(); ++at) {
-      doubtful_[offset + at] = at >= done;
-      if (at < done) bytes_[offset + at] = bytes[at];
-    }
+    if (end > doubtful_.size()) doubtful_.resize(end, kKnown);
+    if (done != 0) bytes_.replace(offset, done, bytes, 0, done);
+    doubtful_.replace(offset, done, done, kKnown);
+    doubtful_.replace(offset + done, bytes.size() - done, bytes.size() - done, kDoubtful);
   }
   // How many of `length` bytes at `offset` are before the end.
   std::size_t there(std::uint64_t offset, std::size_t length) const {
@@ -249,16 +253,22 @@ class Model {
   }
   // Whether `found` may be the file's bytes at `offset`.
   bool agrees(std::uint64_t offset, const std::string& found) const {
-    for (std::size_t at = 0; at < found.size(); ++at) {
-      const bool is_known = offset + at < bytes_.size() && !doubtful_[offset + at];
-      if (is_known && found[at] != bytes_[offset + at]) return false;
+    const std::size_t known = there(offset, found.size());
+    for (std::size_t piece = 0; piece < known; piece += kPieceBytes) {
+      const std::size_t length = std::min(kPieceBytes, known - piece);
+      if (std::memcmp(&found[piece], &bytes_[offset + piece], length) == 0) continue;
+      for (std::size_t at = piece; at < piece + length; ++at)
+        if (found[at] != bytes_[offset + at] && doubtful_[offset + at] == kKnown) return false;
     }
     return true;
   }
 
  private:
+  static constexpr char kKnown = 0;
+  static constexpr char kDoubtful = 1;
+
   std::string bytes_;
-  std::vector<bool> doubtful_;  // behind the end as well
+  std::string doubtful_;  // a mark for each byte, behind the end as well
 };
 
 class FaultyHistory {
@@ -284,12 +294,8 @@ class FaultyHistory {
     node_.store().cut_power(random_);
     const std::string left = node_.stored();
     ASSERT_GE(left.size(), versions_.front().size());
-    for (std::size_t at = 0; at < versions_.front().size(); ++at) {
-      bool is_known = false;
-      for (const std::string& version : versions_)
-        is_known = is_known || (at < version.size() && left[at] == version[at]);
-      ASSERT_TRUE(is_known) << "byte " << at << " of " << left.size();
-    }
+    for (std::size_t piece = 0; piece < versions_.front().size(); piece += kPieceBytes)
+      expect_bytes_of_a_version(left, piece);
   }
   // Faults come from now on; a power cut will.
   void begin(bool has_faults, bool is_forgetting) {
@@ -319,14 +325,34 @@ class FaultyHistory {
         return write(offset, length);
     }
   }
+  // Each byte of the piece is that of some version.
+  void expect_bytes_of_a_version(const std::string& left, std::size_t piece) {
+    const std::size_t length = std::min(kPieceBytes, versions_.front().size() - piece);
+    for (const std::string& version : versions_)
+      if (version.compare(piece < version.size() ? piece : version.size(), length, left, piece,
+                          length) == 0)
+        return;
+    for (std::size_t at = piece; at < piece + length; ++at) {
+      const auto has_it = [&](const std::string& version) {
+        return at < version.size() && left[at] == version[at];
+      };
+      ASSERT_TRUE(std::ranges::any_of(versions_, has_it)) << "byte " << at << " of " << left.size();
+    }
+  }
   void expect_stored() {
     const std::string stored = node_.stored();
     EXPECT_TRUE(model_.agrees(0, stored)) << "0 has promised all";
     EXPECT_GE(stored.size(), model_.bytes().size());
   }
+  void fill_at_random(std::string& bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+      const std::uint64_t word = random_.next();
+      std::memcpy(&bytes[at], &word, std::min(sizeof word, bytes.size() - at));
+    }
+  }
   void write(std::uint64_t offset, std::size_t length) {
     std::string bytes(length, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random_.next());
+    fill_at_random(bytes);
     const ssize_t put = node_.write(offset, bytes);
     ASSERT_TRUE(has_faults_ || put == static_cast<ssize_t>(length));
     model_.write(offset, bytes, put);

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
 #include <thread>
@@ -58,7 +59,10 @@ class ObjectIo : public testing::ObjectOnTiers {
   void write_some(std::uint64_t offset, std::size_t length) {
     const std::uint64_t at =
         random_() % 2 == 0 ? std::min<std::uint64_t>(offset, model_.size()) : offset % 400'000;
-    for (std::size_t i = 0; i < length; ++i) buffer_[i] = static_cast<unsigned char>(random_());
+    for (std::size_t i = 0; i < length; i += sizeof(std::uint64_t)) {
+      const std::uint64_t word = random_();
+      std::memcpy(&buffer_[i], &word, std::min(sizeof word, length - i));
+    }
     ASSERT_EQ(write_object(access(), at, buffer_.data(), length), static_cast<ssize_t>(length));
     if (model_.size() < at + length) model_.resize(at + length);
     std::copy_n(buffer_.begin(), length, model_.begin() + static_cast<std::ptrdiff_t>(at));
