@@ -8,7 +8,7 @@
 # A module of which this machine lacks what it NEEDS is declared and not built; unbuilt_rooms.txt in the build names it.
 # The sources of a module with HOOKS are collected for the preload library (cmake/preload.cmake) instead.
 
-# What is slow where nobody optimises it under a sanitizer: its tests go through many orders, keys or blocks.
+# Rooms whose tests go through many orders, keys or blocks: under a sanitizer they are too slow unless optimised.
 set(CAIRN_ROOMS_THAT_COMPUTE catalog durable_log learning miss_ratios replay)
 
 function(cairn_module name)
