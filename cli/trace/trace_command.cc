@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn trace record | info | misses | replay`: a node records the accesses of programs; the
-// command counts them, says what caches would have missed (trace_misses_command.cc), and replays
-// them (trace_replay_command.cc).
+// `cairn trace record | make | info | misses | replay`: a node records the accesses of programs, or
+// a model makes some (trace_make_command.cc); the command counts them, says what caches would have
+// missed (trace_misses_command.cc), and replays them (trace_replay_command.cc).
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -99,11 +99,13 @@ int command_trace(const Arguments& arguments) {
   if (verb == "info") return info(rest);
   if (verb == "replay") return replay_trace(rest);
   if (verb == "misses") return trace_misses(rest);
+  if (verb == "make") return trace_make(rest);
   if (verb == "--help" || verb == "-h") {
     print(
         "Records accesses of programs, shows them, and replays them through policies or on "
         "files.\n\n"
         "  cairn trace record TRACE               record on a running node\n"
+        "  cairn trace make MODEL TRACE           write one as a model of traffic has it\n"
         "  cairn trace info TRACE                 count the events of a trace\n"
         "  cairn trace misses TRACE               what caches of every size would miss, and how "
         "large\n"
@@ -114,7 +116,7 @@ int command_trace(const Arguments& arguments) {
         "Example:\n  cairn trace record --node job --seconds 60 job.trace\n");
     return kExitOk;
   }
-  throw Failure(verb.empty() ? "trace: record, info, misses or replay?"
+  throw Failure(verb.empty() ? "trace: record, make, info, misses or replay?"
                              : fmt::format("trace: unknown word \"{}\"", verb),
                 "`cairn trace --help` says what each does");
 }

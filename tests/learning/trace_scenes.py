@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn trace record | info | misses | replay`: what programs do is recorded, counted, and put through policies."""
+"""`cairn trace record | make | info | misses | replay`: what programs do, put through policies."""
 
 import json
 import os
@@ -177,6 +177,44 @@ def misses_say_how_large_a_cache_must_be():
         assert "no cache misses as little as 1 %" in said, said
 
 
+def models_of_traffic_are_what_their_policies_suit():
+    """As in "Performance Models for a Two-tiered Storage System", section 6.1: 64 pages, lru for one, lfu for one."""
+    with Stage(config=NO_PREFETCH, ram="16M") as stage:
+        made = {}
+        for model, options in (("poisson", ("--lifetime", "10")), ("irm", ("--writes", "25"))):
+            trace = made[model] = stage.work / f"{model}.trace"
+            said = stage.cairn("trace", "make", model, "--references", "40000", *options, trace)
+            assert f"{trace}: 40000 references" in said, said
+            same = stage.work / f"{model}.again"
+            stage.cairn("trace", "make", model, "--references", "40000", *options, same)
+            assert trace.read_bytes() == same.read_bytes(), f"{model}: a seed makes one trace"
+        found = info(stage, made["irm"])[0]
+        assert found["read, missed"][0] + found["written"][0] == 40_000 and 9_000 < found["written"][0] < 11_000, found
+        ratios = {}
+        for model, trace in made.items():
+            curves = json.loads(stage.cairn("trace", "misses", "--expert", "lfu", "--json", trace))["curves"]
+            ratios[model] = {name: point["miss_ratio"] for name, curve in curves.items() for point in curve
+                             if point["bytes"] == 32 * MIB}
+        assert ratios["poisson"]["lru"] < ratios["poisson"]["lfu"], ratios
+        assert ratios["irm"]["lfu"] < ratios["irm"]["lru"], ratios
+        said = stage.cairn("trace", "make", "irm", "--pages", "10", "--lifetime", "100", stage.work / "short")
+        assert "105 references" in said, f"each page has its share and expires: {said}"
+
+
+def models_of_traffic_that_are_refused():
+    with Stage(config=NO_PREFETCH, ram="16M") as stage:
+        there = stage.work / "there"
+        there.write_text("mine")
+        stage.cairn("trace", "make", "irm", there, status=2)
+        assert there.read_text() == "mine"
+        for words in (("zeta",), ("irm", "--alpha", "nan"), ("irm", "--renew"), ("irm", "--pages", "0"),
+                      ("poisson", "--lifetime", "0"), ("poisson", "--alpha", "1"), ("poisson", "--page", "2G"),
+                      ("poisson", "--repeats", "1e6", "--lifetime", "1e6"), ("poisson", "--writes", "101")):
+            said = stage.cairn("trace", "make", *words, stage.work / "new", status=2)
+            assert words[-2 if len(words) > 2 else -1] in said, f"{words}: {said}"
+            assert not (stage.work / "new").exists(), words
+
+
 def what_is_no_trace_is_refused():
     with Stage(config=NO_PREFETCH, ram="16M") as stage:
         trace = record_a_loop(stage)
@@ -193,7 +231,7 @@ def what_is_no_trace_is_refused():
                 said = stage.cairn("trace", verb, path, status=2)
                 assert str(path) in said, f"{verb} {name}: {said}"
                 assert "experts" not in said, f"{verb} {name}: they are not what is wrong: {said}"
-        # Of one that was cut off the rest is as good as ever, and it is said.
+        # A trace that was cut off is read up to there, and the command says so.
         cut = stage.work / "cut"
         cut.write_bytes(data[:-10])
         for verb in ("info", "misses", "replay"):
@@ -228,7 +266,7 @@ def recordings_that_are_refused():
 
 
 def recordings_to_pipes_are_refused():
-    """Whoever opens one waits for its reader, and all that learns from programs with him."""
+    """To open one is to wait for its reader, and what learns from programs would wait as well."""
     with Stage() as stage:
         pipe = stage.work / "pipe"
         os.mkfifo(pipe)
@@ -259,5 +297,6 @@ def a_killed_recorder_ends_its_recording():
 
 SCENES = [a_trace_has_what_was_done, what_was_told_last_is_of_the_same_process, a_trace_ends_after_its_seconds,
           write_only_opens_are_recorded, replay_compares_with_the_best,
-          misses_say_how_large_a_cache_must_be, what_is_no_trace_is_refused,
+          misses_say_how_large_a_cache_must_be, models_of_traffic_are_what_their_policies_suit,
+          models_of_traffic_that_are_refused, what_is_no_trace_is_refused,
           recordings_that_are_refused, recordings_to_pipes_are_refused, a_killed_recorder_ends_its_recording]
