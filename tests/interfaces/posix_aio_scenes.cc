@@ -276,6 +276,67 @@ SCENE(locks_survive_a_read_of_a_closed_number) {
   say_raw("not locked", status);
 }
 
+// All threads of the program block a signal that it waits for: the reading one must not get it.
+SCENE(signals_of_the_program_are_left_to_it) {
+  const std::vector<char> cells = large_content();
+  const int fd = make_large_file(cells);
+  std::vector<char> back(cells.size());
+  for (const int number : {SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGUSR1}) {
+    sigset_t waited;
+    sigemptyset(&waited);
+    sigaddset(&waited, number);
+    sigprocmask(SIG_BLOCK, &waited, nullptr);
+    aiocb request = request_of(fd, back.data(), back.size(), 0);
+    const int begun = aio_read(&request);
+    kill(getpid(), number);
+    say("aio_read", begun);
+    int got = 0;
+    say("sigwait", sigwait(&waited, &got));
+    say("got", got == number);
+    say_end("read", &request);
+  }
+}
+
+// A descriptor that another thread closes: the read gets what was open at some moment, or EBADF.
+SCENE(closes_meanwhile) {
+  const std::vector<char> cells = large_content();
+  close(make_large_file(cells));
+  std::atomic<int> shown{-1};
+  std::atomic<bool> is_over{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      std::vector<char> part(std::size_t{2} << 20);
+      while (!is_over.load()) {
+        const int fd = shown.load();
+        if (fd < 0) continue;
+        aiocb request = request_of(fd, part.data(), part.size(), 0);
+        if (aio_read(&request) != 0) continue;
+        wait_for(&request);
+        const int error = aio_error(&request);
+        const ssize_t got = aio_return(&request);
+        if (error != 0 && error != EBADF) ++wrong;
+        if (got > 0 && memcmp(part.data(), cells.data(), static_cast<std::size_t>(got)) != 0)
+          ++wrong;
+      }
+    });
+  }
+  int failed = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const int fd = open_file("f", O_RDONLY);
+    if (fd < 0) ++failed;
+    shown.store(fd);
+    if (round % 8 == 0) std::this_thread::yield();
+    shown.store(-1);
+    if (fd >= 0 && close(fd) != 0) ++failed;
+  }
+  is_over.store(true);
+  for (std::thread& reader : readers) reader.join();
+  say("opens and closes that failed", failed);
+  say("wrong", wrong.load());
+}
+
 SCENE(many_threads_read_at_once) {
   const std::vector<char> cells = large_content();
   const int fd = make_large_file(cells);
@@ -297,6 +358,24 @@ SCENE(many_threads_read_at_once) {
   }
   for (std::thread& thread : threads) thread.join();
   say("wrong", wrong.load());
+}
+
+SCENE(long_lists) {
+  constexpr int kRequests = 1500;
+  const int fd = make_file("f", "");
+  std::vector<char> bytes(kRequests, 'y');
+  std::vector<aiocb> requests;
+  std::vector<aiocb*> list;
+  requests.reserve(kRequests);
+  for (int at = 0; at < kRequests; ++at) {
+    requests.push_back(request_of(fd, &bytes[static_cast<std::size_t>(at)], 1, at));
+    requests.back().aio_lio_opcode = LIO_WRITE;
+    list.push_back(&requests.back());
+  }
+  say("lio_listio", lio_listio(LIO_WAIT, list.data(), kRequests, nullptr));
+  std::vector<char> back(kRequests);
+  say("read", pread(fd, back.data(), back.size(), 0));
+  say("all written", back == bytes);
 }
 
 SCENE(lists) {
@@ -323,6 +402,11 @@ SCENE(lists) {
   aiocb wrong = request_of(open_file("f", O_RDONLY), bytes, 4, 0);
   wrong.aio_lio_opcode = LIO_WRITE;
   aiocb* failing[] = {&wrong};
+  aiocb neither = request_of(fd, bytes, 4, 0);
+  neither.aio_lio_opcode = 77;
+  aiocb* of_no_kind[] = {&neither};
+  say("neither read nor write", lio_listio(LIO_WAIT, of_no_kind, 1, nullptr));
+  say("its error", aio_error(&neither));
   say("a list with a failure", lio_listio(LIO_WAIT, failing, 1, nullptr));
   say("no list", lio_listio(7, failing, 1, nullptr));
 }

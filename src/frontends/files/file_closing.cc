@@ -145,6 +145,20 @@ void keep_for_locks(OpenFile& file) {
 
 }  // namespace
 
+OpenFile* hold_file(int fd) {
+  while (OpenFile* file = DescriptorTable::find(fd)) {
+    // 0: its end has begun, and the table, which was first, has it no more.
+    std::int32_t count = file->descriptors.load(std::memory_order_relaxed);
+    while (count > 0 &&
+           !file->descriptors.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) {
+    }
+    if (count <= 0) continue;
+    if (DescriptorTable::find(fd) == file) return file;
+    release_held(*file);  // it was given back meanwhile, and may be another file's now
+  }
+  return nullptr;
+}
+
 void release_held(OpenFile& file) {
   if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   (void)release_record(file);

@@ -21,7 +21,9 @@ int close_tracked(int fd);
 // stands already.
 int forget_tracked(int fd);
 
-// A record that the caller has counted on (OpenFile::descriptors) without a number of its own.
+// Counts on the record behind `fd` (OpenFile::descriptors) without a number of the caller's own.
+// Null when there is none: another thread may close it at any time.
+OpenFile* hold_file(int fd);
 void release_held(OpenFile& file);
 // What DescriptorTable had for `fd`, where another file stands already. Null: nothing.
 void release_displaced(OpenFile* file, int fd);

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <new>
 
 #include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
@@ -78,8 +80,13 @@ bool is_short_and_in_memory(const OpenFile& file, const aiocb* request) {
 
 int submit_read(OpenFile& file, aiocb* request) {
   if (!has_priority(request)) return refuse(request, EINVAL);
-  const bool has_thread = !is_short_and_in_memory(file, request) && read_in_thread(file, request);
-  return has_thread ? 0 : submit(file, request, false);
+  if (is_short_and_in_memory(file, request)) return submit(file, request, false);
+  OpenFile* const held = hold_file(request->aio_fildes);
+  if (held == nullptr) return real::aio_read(request);  // closed meanwhile, as libc will find
+  if (read_in_thread(*held, request)) return 0;
+  const int result = submit(*held, request, false);
+  release_held(*held);
+  return result;
 }
 
 OpenFile* file_of(const aiocb* request) {
@@ -95,8 +102,12 @@ bool submit_ours(aiocb* const* list, int count, aiocb** others, int* other_count
       if (list[index] != nullptr) others[(*other_count)++] = list[index];
       continue;
     }
-    if (list[index]->aio_lio_opcode == LIO_NOP) continue;
-    submit(*file, list[index], list[index]->aio_lio_opcode == LIO_WRITE);
+    const int opcode = list[index]->aio_lio_opcode;
+    if (opcode == LIO_NOP) continue;
+    if (opcode != LIO_READ && opcode != LIO_WRITE)
+      finish_aio(list[index], -EINVAL);
+    else
+      submit(*file, list[index], opcode == LIO_WRITE);
     has_failed = has_failed || list[index]->__error_code != 0;
   }
   return has_failed;
@@ -160,12 +171,13 @@ CAIRN_HOOK(int, aio_fsync, (int operation, aiocb* request)) {
 CAIRN_TWIN(aio_fsync, aio_fsync64);
 
 CAIRN_HOOK(int, lio_listio, (int mode, aiocb* const* list, int count, sigevent* event)) {
-  constexpr int kListMax = 1024;
-  if (count <= 0 || count > kListMax || (mode != LIO_WAIT && mode != LIO_NOWAIT) ||
-      !cairn::has_ours(list, count)) {
+  if (count <= 0 || (mode != LIO_WAIT && mode != LIO_NOWAIT) || !cairn::has_ours(list, count))
     return cairn::real::lio_listio(mode, list, count, event);
-  }
-  aiocb* others[kListMax];
+  constexpr int kFewMax = 1024;
+  aiocb* few[kFewMax];
+  aiocb** const many = count > kFewMax ? new (std::nothrow) aiocb*[count] : nullptr;
+  if (count > kFewMax && many == nullptr) return with_errno(-EAGAIN);
+  aiocb** const others = many != nullptr ? many : few;
   int other_count = 0;
   const bool has_failed = cairn::submit_ours(list, count, others, &other_count);
   int result = 0;
@@ -174,6 +186,7 @@ CAIRN_HOOK(int, lio_listio, (int mode, aiocb* const* list, int count, sigevent* 
   } else if (mode == LIO_NOWAIT) {
     cairn::notify_of_aio(event);
   }
+  delete[] many;
   if (result == 0 && has_failed && mode == LIO_WAIT) return with_errno(-EIO);
   return result;
 }

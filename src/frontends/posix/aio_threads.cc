@@ -42,6 +42,12 @@ struct Notice {
   sigval value;
 };
 
+// How a thread is made: with what the program has said, or detached.
+struct ThreadWish {
+  const pthread_attr_t* attributes = nullptr;  // of the program
+  bool is_ours = false;  // it runs none of the program's code, and handles no signals
+};
+
 void* run_notice(void* argument) {
   auto* notice = static_cast<Notice*>(argument);
   const Notice copy = *notice;
@@ -50,34 +56,35 @@ void* run_notice(void* argument) {
   return nullptr;
 }
 
-// A detached thread. `is_ours`: it runs none of the program's code, and handles no signals. Others
-// handle all, as those that libc makes for notices.
-bool start_thread(void* (*run)(void*), void* argument, bool is_ours) {
+// Threads that are not ours handle all signals, as those that libc makes for notices.
+bool start_thread(void* (*run)(void*), void* argument, const ThreadWish& wish) {
+  pthread_t thread;
+  if (wish.attributes != nullptr)
+    return pthread_create(&thread, wish.attributes, run, argument) == 0;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   sigset_t blocked;
   sigemptyset(&blocked);
-  if (is_ours) {
+  if (wish.is_ours) {
     sigfillset(&blocked);
-    // What a buffer that is not there raises, and the guard of copies handles.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-      sigdelset(&blocked, fault);
+    // What a buffer that is not there raises, and the guard of copies handles. Any other one the
+    // program may be waiting for, with all of its threads blocking it.
+    for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&blocked, fault);
     pthread_attr_setstacksize(&attributes, kStackBytes);
   }
   pthread_attr_setsigmask_np(&attributes, &blocked);
-  pthread_t thread;
   const int error = pthread_create(&thread, &attributes, run, argument);
   pthread_attr_destroy(&attributes);
   return error == 0;
 }
 
+// The place takes the caller's count of the file.
 AioRead* take_place(OpenFile& file, aiocb* request) {
   for (AioRead& read : reads) {
     aiocb* none = nullptr;
     if (!read.request.compare_exchange_strong(none, request)) continue;
     read.fd.store(request->aio_fildes);
-    file.descriptors.fetch_add(1, std::memory_order_relaxed);
     read.file.store(&file);
     read_count.fetch_add(1);
     return &read;
@@ -138,7 +145,8 @@ void notify_of_aio(const sigevent* event) {
     sys::call(SYS_rt_sigqueueinfo, sys::getpid(), event->sigev_signo, sys::word(&info));
   } else if (event->sigev_notify == SIGEV_THREAD && event->sigev_notify_function != nullptr) {
     auto* notice = new (std::nothrow) Notice{event->sigev_notify_function, event->sigev_value};
-    if (notice != nullptr && !start_thread(run_notice, notice, false)) delete notice;
+    const ThreadWish wish{.attributes = event->sigev_notify_attributes};
+    if (notice != nullptr && !start_thread(run_notice, notice, wish)) delete notice;
   }
 }
 
@@ -146,8 +154,8 @@ bool read_in_thread(OpenFile& file, aiocb* request) {
   AioRead* const read = take_place(file, request);
   if (read == nullptr) return false;
   __atomic_store_n(&request->__error_code, EINPROGRESS, __ATOMIC_RELAXED);
-  if (start_thread(run_read, read, true)) return true;
-  give_back_file(*read);
+  if (start_thread(run_read, read, {.is_ours = true})) return true;
+  read->file.store(nullptr);
   leave_place(*read);
   return false;
 }

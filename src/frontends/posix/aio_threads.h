@@ -22,7 +22,8 @@ void finish_aio(aiocb* request, ssize_t result);
 // As the request has asked for.
 void notify_of_aio(const sigevent* event);
 
-// Begins a read of a buffered file. False where no thread is to be had: then nothing has begun.
+// Begins a read of a buffered file on which the caller has counted (hold_file()); the count is the
+// read's then. False where no thread is to be had: then nothing has begun.
 bool read_in_thread(OpenFile& file, aiocb* request);
 
 // In the child of a fork, which has none of its parent's threads.
