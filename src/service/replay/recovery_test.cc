@@ -467,7 +467,7 @@ TEST_F(Killed, ARecoveryThatIsKilledAnywhereAndRunAgainGivesTheSame) {
   EXPECT_EQ(expected.at("/store/a"), std::string("01AA\0\0\0\0tail", 12));
   bool is_killed = true;
   int count = 0;
-  for (; is_killed; ++count) {
+  for (; is_killed; count += kKillStride) {
     make();
     is_killed = is_killed_at(tier(), count);
     // Once more in the middle, a bit later, and then to the end.

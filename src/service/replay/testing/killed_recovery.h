@@ -14,6 +14,13 @@
 
 namespace cairn::durable {
 
+// From one step at which a recovery is killed to the next.
+#ifdef CAIRN_TSAN
+inline constexpr int kKillStride = 8;  // its one other thread copies, whatever the step
+#else
+inline constexpr int kKillStride = 1;
+#endif
+
 // Kills a recovery of the tier before its step `count`. Returns whether it had that many.
 inline bool is_killed_at(const std::string& tier, int count) {
   constexpr int kKilled = 9;

@@ -129,7 +129,7 @@ class RecoverNames : public ::testing::Test {
   template <typename Make>
   void expect(Make&& make, const std::map<std::string, std::string>& expected) {
     bool is_killed = true;
-    for (int count = 0; is_killed; ++count) {
+    for (int count = 0; is_killed; count += kKillStride) {
       begin();
       make();
       die();
