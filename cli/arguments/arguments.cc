@@ -77,6 +77,11 @@ void parse(CLI::App& app, const Arguments& arguments, const char* usage) {
   }
 }
 
+VerbWords split_verb(const Arguments& arguments) {
+  if (arguments.empty()) return {};
+  return {arguments.front(), Arguments(arguments.begin() + 1, arguments.end())};
+}
+
 Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const char* usage) {
   const size_t split = program_start(app, arguments);
   parse(app, Arguments(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(split)),

@@ -17,6 +17,13 @@ inline constexpr const char* kNodeHelp = "The node (default: that of this run, e
 // `usage` replaces CLI11's own line where that would not say enough.
 void parse(CLI::App& app, const Arguments& arguments, const char* usage = "");
 
+// The first word, which names a command (empty: there is none), and the words after it.
+struct VerbWords {
+  std::string verb;
+  Arguments rest;
+};
+VerbWords split_verb(const Arguments& arguments);
+
 // Splits "OPTIONS [--] PROGRAM ARGUMENTS", parses the options and returns the rest.
 Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const char* usage);
 

@@ -92,9 +92,7 @@ int info(const Arguments& arguments) {
 }  // namespace
 
 int command_trace(const Arguments& arguments) {
-  const std::string verb = arguments.empty() ? "" : arguments.front();
-  const Arguments rest =
-      arguments.empty() ? Arguments() : Arguments(arguments.begin() + 1, arguments.end());
+  const auto [verb, rest] = split_verb(arguments);
   if (verb == "record") return record(rest);
   if (verb == "info") return info(rest);
   if (verb == "replay") return replay_trace(rest);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/random_source.h"
 #include "base/size_text.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
@@ -17,7 +18,6 @@
 #include "cli/trace/trace_input.h"
 #include "policy/traffic/independent_traffic.h"
 #include "policy/traffic/poisson_traffic.h"
-#include "policy/traffic/random_numbers.h"
 #include "service/trace/trace_writer.h"
 
 namespace cairn::cli {
@@ -87,8 +87,7 @@ Status write_events(TraceWriter& writer, const MakeWords& words, const NextUse& 
     if (!use) break;
     event.time_ns = static_cast<std::uint64_t>(use->time * kUnitNs);
     event.offset = use->page * words.page_bytes;
-    event.kind =
-        uniform_number(writes) * 100 < words.writes ? TraceKind::kWrite : TraceKind::kReadMiss;
+    event.kind = writes.fraction() * 100 < words.writes ? TraceKind::kWrite : TraceKind::kReadMiss;
     status = writer.append(event);
   }
   event.kind = TraceKind::kClose;
@@ -173,9 +172,7 @@ int make_independent(const Arguments& arguments) {
 }  // namespace
 
 int trace_make(const Arguments& arguments) {
-  const std::string model = arguments.empty() ? "" : arguments.front();
-  const Arguments rest =
-      arguments.empty() ? Arguments() : Arguments(arguments.begin() + 1, arguments.end());
+  const auto [model, rest] = split_verb(arguments);
   if (model == "poisson") return make_poisson(rest);
   if (model == "irm") return make_independent(rest);
   if (model == "--help" || model == "-h") {

@@ -22,6 +22,8 @@ class RandomSource {
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((next() >> 32) * bound >> 32);
   }
+  // Returns: 0 <= number < 1, of 53 bits.
+  double fraction() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
   std::uint64_t state_;

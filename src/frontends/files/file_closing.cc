@@ -147,14 +147,14 @@ void keep_for_locks(OpenFile& file) {
 
 OpenFile* hold_file(int fd) {
   while (OpenFile* file = DescriptorTable::find(fd)) {
-    // 0: its end has begun, and the table, which was first, has it no more.
     std::int32_t count = file->descriptors.load(std::memory_order_relaxed);
     while (count > 0 &&
            !file->descriptors.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) {
     }
-    if (count <= 0) continue;
-    if (DescriptorTable::find(fd) == file) return file;
-    release_held(*file);  // it was given back meanwhile, and may be another file's now
+    const bool is_counted = count > 0;
+    // Each further round is one in which another thread has changed the table.
+    if (DescriptorTable::find(fd) == file) return is_counted ? file : nullptr;
+    if (is_counted) release_held(*file);  // given back meanwhile, and maybe another file's now
   }
   return nullptr;
 }

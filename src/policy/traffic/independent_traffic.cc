@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "policy/traffic/random_numbers.h"
 
 namespace cairn {
+
 IndependentTraffic::IndependentTraffic(IndependentTrafficShape shape, std::uint64_t seed)
     : shape_(shape), random_(seed), next_page_(shape.pages) {
   CAIRN_CHECK(shape.pages >= 1 && shape.alpha >= 0 && shape.uses >= 1);
@@ -27,7 +27,7 @@ IndependentTraffic::IndependentTraffic(IndependentTrafficShape shape, std::uint6
 
 std::optional<PageUse> IndependentTraffic::next() {
   while (!ranks_.empty()) {
-    const double drawn = uniform_number(random_) * ranks_.back().weight_to;
+    const double drawn = random_.fraction() * ranks_.back().weight_to;
     auto rank = std::ranges::upper_bound(ranks_, drawn, {}, &Rank::weight_to);
     if (rank == ranks_.end()) --rank;  // the product was rounded up
     if (rank->left == 0) continue;

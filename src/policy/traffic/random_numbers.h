@@ -13,15 +13,9 @@
 
 namespace cairn {
 
-// Returns: 0 <= number < 1, of 53 bits.
-inline double uniform_number(RandomSource& source) {
-  constexpr double kStep = 1.0 / static_cast<double>(std::uint64_t{1} << 53);
-  return static_cast<double>(source.next() >> 11) * kStep;
-}
-
 // Exponential with the mean, by inversion.
 inline double exponential_number(RandomSource& source, double mean) {
-  return -std::log1p(-uniform_number(source)) * mean;
+  return -std::log1p(-source.fraction()) * mean;
 }
 
 // Poisson with the mean, by multiplication (Knuth, The Art of Computer Programming, volume 2,
@@ -33,9 +27,7 @@ inline std::uint64_t poisson_number(RandomSource& source, double mean) {
   std::uint64_t count = 0;
   for (double left = mean; left > 0; left -= kPartMax) {
     const double limit = std::exp(-std::fmin(left, kPartMax));
-    for (double product = uniform_number(source); product > limit;
-         product *= uniform_number(source))
-      ++count;
+    for (double product = source.fraction(); product > limit; product *= source.fraction()) ++count;
   }
   return count;
 }

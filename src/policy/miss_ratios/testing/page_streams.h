@@ -29,7 +29,7 @@ inline PageStream zipf_stream(std::uint32_t pages, double exponent, std::size_t 
   RandomSource random(seed);
   PageStream stream(length);
   for (std::uint64_t& key : stream) {
-    const double at = std::ldexp(static_cast<double>(random.next() >> 11), -53) * sum;
+    const double at = random.fraction() * sum;
     key = static_cast<std::uint64_t>(std::upper_bound(sums.begin(), sums.end(), at) - sums.begin());
   }
   return stream;

@@ -16,7 +16,7 @@ class NoiseSource {
   explicit NoiseSource(std::uint64_t seed) : random_(seed) {}
 
   double between(double lowest, double highest) {
-    return lowest + (highest - lowest) * (static_cast<double>(random_.next() >> 11) * 0x1p-53);
+    return lowest + (highest - lowest) * random_.fraction();
   }
   // Mean 0 and variance 1 (Box and Muller).
   double normal() {
