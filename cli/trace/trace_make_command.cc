@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -60,10 +59,6 @@ void check_words(MakeWords& words) {
   if (words.page_bytes > kPageBytesMax)
     throw Failure("--page: more than 1G", "give what a program reads at a time, such as 64K or 4M");
   if (std::isnan(words.writes)) throw Failure("--writes: not a number", "give 0 to 100");
-  std::error_code unknown;
-  if (std::filesystem::exists(std::filesystem::symlink_status(words.trace, unknown)))
-    throw Failure(fmt::format("{} is there already", printable(words.trace)),
-                  "choose another name, or remove it");
 }
 
 // A number between bounds; CLI11's Range takes what is not a number.
@@ -98,12 +93,13 @@ Status write_events(TraceWriter& writer, const MakeWords& words, const NextUse& 
 }
 
 int write_trace(const MakeWords& words, const NextUse& next) {
-  auto writer = TraceWriter::create(words.trace);
-  if (!writer) throw Failure(writer.status().message(), "write it where there is room for it");
+  auto writer = TraceWriter::create(words.trace, {.is_new = true});
+  if (!writer)
+    throw Failure(writer.status().message(), "write it under a new name, where there is room");
   TraceWriter& trace = *writer.value();
   if (const Status status = write_events(trace, words, next); !status) {
     ::unlink(words.trace.c_str());
-    throw Failure(status.message(), "write it where there is room for it");
+    throw Failure(status.message(), "write it where there is room");
   }
   const std::uint64_t references = trace.events() - 2;
   print(fmt::format("{}: {} references, {}\n", printable(words.trace), references,

@@ -3,10 +3,12 @@
 #include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -352,6 +354,69 @@ SCENE(many_threads_read_at_once) {
   }
   for (std::thread& thread : threads) thread.join();
   say("wrong", wrong.load());
+}
+
+// With no number left, a file is read by the program's own number, which is another file's soon.
+SCENE(a_full_table) {
+  const std::vector<char> cells = large_content();
+  close(make_large_file(cells));
+  close(make_file("other", "other"));
+  const rlimit few{64, 64};
+  say("setrlimit", setrlimit(RLIMIT_NOFILE, &few));
+  int last = -1;
+  for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;) last = fd;
+  close(last);
+  const int fd = open_file("f", O_RDONLY);
+  say("the last number", fd == last);
+  std::vector<char> back(cells.size());
+  aiocb request = request_of(fd, back.data(), back.size(), 0);
+  say("aio_read", aio_read(&request));
+  close(fd);
+  const int other = open_file("other", O_RDONLY);
+  say("taken again", other == fd);
+  wait_for(&request);
+  aio_return(&request);
+  char bytes[8] = {};
+  say("read of the other", pread(other, bytes, sizeof bytes, 0));
+  say_bytes("other", bytes, 5);
+  close(other);
+  const int again = open_file("f", O_RDONLY);
+  say("read again", pread(again, back.data(), back.size(), 0));
+  say("as before", back == cells);
+}
+
+// A notice runs with no signal blocked, whatever its attributes.
+SCENE(notices_block_nothing) {
+  static sem_t noticed;
+  static int blocked;
+  sem_init(&noticed, 0, 0);
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  const std::vector<char> cells = large_content();
+  const int fd = make_large_file(cells);
+  std::vector<char> back(cells.size());
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  for (pthread_attr_t* given : {static_cast<pthread_attr_t*>(nullptr), &attributes}) {
+    for (const std::size_t length : {std::size_t{100}, back.size()}) {
+      aiocb request = request_of(fd, back.data(), length, 0);
+      request.aio_sigevent.sigev_notify = SIGEV_THREAD;
+      request.aio_sigevent.sigev_notify_attributes = given;
+      request.aio_sigevent.sigev_notify_function = [](sigval) {
+        sigset_t mask;
+        pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+        blocked = 0;
+        for (int number = 1; number < 32; ++number) blocked += sigismember(&mask, number) == 1;
+        sem_post(&noticed);
+      };
+      say("aio_read", aio_read(&request));
+      while (sem_wait(&noticed) != 0) {
+      }
+      say("blocked", blocked);
+    }
+  }
 }
 
 SCENE(long_lists) {

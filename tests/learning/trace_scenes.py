@@ -207,6 +207,10 @@ def models_of_traffic_that_are_refused():
         there.write_text("mine")
         stage.cairn("trace", "make", "irm", there, status=2)
         assert there.read_text() == "mine"
+        link = stage.work / "link"
+        link.symlink_to(stage.work / "nobody")
+        stage.cairn("trace", "make", "irm", link, status=2)
+        assert not (stage.work / "nobody").exists(), "written through a link"
         for words in (("zeta",), ("irm", "--alpha", "nan"), ("irm", "--renew"), ("irm", "--pages", "0"),
                       ("poisson", "--lifetime", "0"), ("poisson", "--alpha", "1"), ("poisson", "--page", "2G"),
                       ("poisson", "--repeats", "1e6", "--lifetime", "1e6"), ("poisson", "--writes", "101")):

@@ -163,7 +163,9 @@ void release_held(OpenFile& file) {
   if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   (void)release_record(file);
   if (PosixLocks::is_locked(file.object)) keep_for_locks(file);
-  discard_record(file, -1);
+  // A number of the program's own has been closed already, and may be another file's now.
+  const int own = file.private_fd();
+  discard_record(file, PrivateDescriptors::is_private(own) ? -1 : own);
 }
 
 void release_displaced(OpenFile* file, int fd) {

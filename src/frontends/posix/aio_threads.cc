@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/system_call.h"
+#include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
 #include "frontends/libc/cancellation.h"
@@ -42,39 +43,43 @@ struct Notice {
   sigval value;
 };
 
-// How a thread is made: with what the program has said, or detached.
-struct ThreadWish {
-  const pthread_attr_t* attributes = nullptr;  // of the program
-  bool is_ours = false;  // it runs none of the program's code, and handles no signals
-};
-
+// As libc's notices: with no signal blocked, whatever the thread that has made this one blocks.
 void* run_notice(void* argument) {
   auto* notice = static_cast<Notice*>(argument);
   const Notice copy = *notice;
   delete notice;
+  const std::uint64_t none = 0;
+  sys::call(SYS_rt_sigprocmask, SIG_SETMASK, sys::word(&none), 0, sizeof none);
   copy.function(copy.value);
   return nullptr;
 }
 
-// Threads that are not ours handle all signals, as those that libc makes for notices.
-bool start_thread(void* (*run)(void*), void* argument, const ThreadWish& wish) {
+// With the attributes that the program gives, or detached.
+bool start_notice(Notice* notice, const pthread_attr_t* wished) {
+  pthread_attr_t detached;
+  pthread_attr_init(&detached);
+  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  if (wish.attributes != nullptr)
-    return pthread_create(&thread, wish.attributes, run, argument) == 0;
+  const int error =
+      pthread_create(&thread, wished != nullptr ? wished : &detached, run_notice, notice);
+  pthread_attr_destroy(&detached);
+  return error == 0;
+}
+
+// Runs none of the program's code, and handles no signals of the program's.
+bool start_reader(void* (*run)(void*), AioRead* read) {
+  sigset_t blocked;
+  sigfillset(&blocked);
+  // What a buffer that is not there raises, and the guard of copies handles. Any other one the
+  // program may be waiting for, with all of its threads blocking it.
+  for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&blocked, fault);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  if (wish.is_ours) {
-    sigfillset(&blocked);
-    // What a buffer that is not there raises, and the guard of copies handles. Any other one the
-    // program may be waiting for, with all of its threads blocking it.
-    for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&blocked, fault);
-    pthread_attr_setstacksize(&attributes, kStackBytes);
-  }
+  pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_attr_setsigmask_np(&attributes, &blocked);
-  const int error = pthread_create(&thread, &attributes, run, argument);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, run, read);
   pthread_attr_destroy(&attributes);
   return error == 0;
 }
@@ -145,16 +150,17 @@ void notify_of_aio(const sigevent* event) {
     sys::call(SYS_rt_sigqueueinfo, sys::getpid(), event->sigev_signo, sys::word(&info));
   } else if (event->sigev_notify == SIGEV_THREAD && event->sigev_notify_function != nullptr) {
     auto* notice = new (std::nothrow) Notice{event->sigev_notify_function, event->sigev_value};
-    const ThreadWish wish{.attributes = event->sigev_notify_attributes};
-    if (notice != nullptr && !start_thread(run_notice, notice, wish)) delete notice;
+    if (notice != nullptr && !start_notice(notice, event->sigev_notify_attributes)) delete notice;
   }
 }
 
 bool read_in_thread(OpenFile& file, aiocb* request) {
+  // The program's own number may be another file's before the read has ended.
+  if (!PrivateDescriptors::is_private(file.private_fd())) return false;
   AioRead* const read = take_place(file, request);
   if (read == nullptr) return false;
   __atomic_store_n(&request->__error_code, EINPROGRESS, __ATOMIC_RELAXED);
-  if (start_thread(run_read, read, {.is_ours = true})) return true;
+  if (start_reader(run_read, read)) return true;
   read->file.store(nullptr);
   leave_place(*read);
   return false;

@@ -23,7 +23,8 @@ void finish_aio(aiocb* request, ssize_t result);
 void notify_of_aio(const sigevent* event);
 
 // Begins a read of a buffered file on which the caller has counted (hold_file()); the count is the
-// read's then. False where no thread is to be had: then nothing has begun.
+// read's then. False where no thread is to be had, or the file has no number of its
+// own to be read by: then nothing has begun.
 bool read_in_thread(OpenFile& file, aiocb* request);
 
 // In the child of a fork, which has none of its parent's threads.

@@ -32,10 +32,15 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const std::string& path
                                             std::to_string(kCompressionLevelMin) + " to " +
                                             std::to_string(kCompressionLevelMax));
   }
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+  const int flags =
+      O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (options.is_new ? O_EXCL : O_TRUNC);
+  const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) return Status::from_errno(errno, "trace: cannot create " + path);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(path, fd, options));
-  CAIRN_RETURN_IF_ERROR(writer->write_bytes(make_trace_header(options.start_unix_ns)));
+  if (Status status = writer->write_bytes(make_trace_header(options.start_unix_ns)); !status) {
+    if (options.is_new) ::unlink(path.c_str());
+    return status;
+  }
   return writer;
 }
 

@@ -24,6 +24,7 @@ struct TraceWriterOptions {
   std::uint64_t start_unix_ns = 0;  // what TraceEvent::time_ns counts from
   std::uint32_t events_per_block = 16'384;
   int compression_level = 3;
+  bool is_new = false;  // a file of that name is left alone, and create() fails
 };
 
 class TraceWriter {
