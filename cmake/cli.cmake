@@ -19,7 +19,7 @@ list(FILTER cli_run_sources INCLUDE REGEX ${plain_run_rooms})
 set(cli_library_sources ${CAIRN_CLI_SOURCES})
 list(FILTER cli_library_sources EXCLUDE REGEX "${plain_run_rooms}|/cli/(main|commands)\\.cc$")
 cairn_library(cairn_cli_run "${cli_run_sources}"
-              "cairn_base;fmt::fmt-header-only;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
+              "cairn_base;cairn_fmt;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
 set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement cairn_miss_ratios
     cairn_traffic)
 cairn_library(cairn_cli "${cli_library_sources}" "cairn_cli_run;${cli_modules};CLI11::CLI11")

@@ -17,11 +17,12 @@ else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)
 endif()
 # No number is written as a locale would have it; without this, the locales of libstdc++ are half of the command.
-set_property(TARGET fmt::fmt-header-only APPEND PROPERTY
-  INTERFACE_COMPILE_DEFINITIONS "FMT_STATIC_THOUSANDS_SEPARATOR=','")
-# Debian's spdlog wants fmt as a shared library, which brings the shared libstdc++ along.
+add_library(cairn_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt_archive.cc)
+target_link_libraries(cairn_fmt PRIVATE cairn_flags)
+target_compile_definitions(cairn_fmt PUBLIC "FMT_STATIC_THOUSANDS_SEPARATOR=','")
+# Debian's spdlog wants fmt as a shared library.
 get_target_property(spdlog_needs spdlog::spdlog_header_only INTERFACE_LINK_LIBRARIES)
-list(TRANSFORM spdlog_needs REPLACE "^fmt::fmt$" "fmt::fmt-header-only")
+list(TRANSFORM spdlog_needs REPLACE "^fmt::fmt$" "cairn_fmt")
 set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRARIES "${spdlog_needs}")
 # Only the schema reader needs it (cmake/schema_xml.cmake), which the command opens when it reads a schema.
 find_package(LibXml2 REQUIRED)

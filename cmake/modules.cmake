@@ -41,7 +41,7 @@ cairn_module(policy/regressions LIBRARIES cairn_eigen)
 cairn_module(policy/orders)
 cairn_module(policy/heat)
 # policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
-cairn_module(policy/rules DEPS policy/arrays LIBRARIES fmt::fmt-header-only cairn_yaml)
+cairn_module(policy/rules DEPS policy/arrays LIBRARIES cairn_fmt cairn_yaml)
 
 cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/arena memory/tiers)
 cairn_module(frontends/client   NO_EXCEPTIONS DEPS memory/tiers memory/buffer frontends/protocol)
@@ -72,10 +72,10 @@ cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES ca
 cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
 
 # Only the node service and the command line may use third-party libraries and threads.
-cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)
+cairn_module(service/process LIBRARIES cairn_fmt spdlog::spdlog_header_only)
 cairn_module(service/keeping DEPS service/process)
 cairn_module(service/profiler
-             LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
+             LIBRARIES cairn_fmt nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
 cairn_module(service/trace LIBRARIES cairn_zstd)
 # xxhash is a header.
 cairn_module(service/durable_log LIBRARIES Threads::Threads)
@@ -91,7 +91,7 @@ cairn_module(service/logged_files
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
                   frontends/protocol service/logged_files service/process service/keeping service/profiler
-             LIBRARIES spdlog::spdlog_header_only Threads::Threads)
+             LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/durability
              DEPS frontends/protocol service/logged_files service/write_back
              LIBRARIES Threads::Threads)
@@ -107,7 +107,7 @@ cairn_module(service/rescue
 cairn_module(service/learning
              DEPS memory/arena memory/tiers memory/backing policy/heat policy/orders policy/prefetch policy/replacement
                   service/process service/profiler service/trace service/write_back service/attachment
-             LIBRARIES fmt::fmt-header-only Threads::Threads)
+             LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/capacity
              DEPS memory/tiers policy/placement service/profiler service/plugins service/organizer
                   service/write_back service/attachment service/learning
@@ -118,7 +118,7 @@ cairn_module(service/treatment
 cairn_module(service/fetching
              DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer
                   service/write_back service/learning service/treatment
-             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
+             LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/gathering
              DEPS memory/tiers memory/backing memory/buffer policy/arrays service/process service/write_back
                   service/attachment service/fetching
@@ -127,14 +127,14 @@ cairn_module(service/control
              DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back
                   service/attachment service/durability service/learning service/capacity service/treatment
                   service/fetching service/gathering
-             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
+             LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/profiler service/recovery
                   service/rescue
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/gathering service/control
-             LIBRARIES spdlog::spdlog_header_only)
+             LIBRARIES cairn_fmt)
 
 get_property(unbuilt_rooms GLOBAL PROPERTY CAIRN_UNBUILT_ROOMS)
 file(WRITE ${CMAKE_BINARY_DIR}/unbuilt_rooms.txt "${unbuilt_rooms}")

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/control/drain_request.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
 #include "base/check.h"
 #include "service/control/request_fields.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 
@@ -35,9 +34,8 @@ Json DrainRequest::kept() const {
   if (!durability_.has_log()) return nullptr;
   const auto kept = durability_.keep_dirty(kPatience);
   if (!kept) return {{"is_known", false}};
-  spdlog::info(
-      "dirty files in the durable tier: {}; that cannot be there: {}, for want of room: {}",
-      kept->logged, kept->refused.size(), kept->skipped);
+  log::info("dirty files in the durable tier: {}; that cannot be there: {}, for want of room: {}",
+            kept->logged, kept->refused.size(), kept->skipped);
   return {{"is_known", true},
           {"files", kept->logged},
           {"refused", kept->refused.size() + kept->skipped}};

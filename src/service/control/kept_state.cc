@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/control/kept_state.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "service/control/kept_json.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 namespace {
@@ -63,7 +62,7 @@ void KeptState::save() {
   kept["hints"] = hints_json(of_.hints.snapshot());
   const bool is_kept = text_->put(packed(kept));
   if (!is_kept && !was_too_long_)
-    spdlog::warn("a service that takes this one's place would not know of all runs and rules");
+    log::warn("a service that takes this one's place would not know of all runs and rules");
   was_too_long_ = !is_kept;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "service/control/array_commands.h"
 #include "service/control/request_fields.h"
 #include "service/control/reservation_wait.h"
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 #include "service/treatment/rule_json.h"
 
@@ -199,7 +199,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   settle_deaths(run->number());
   DrainOutcome outcome = with_.drain.run(peer, request);
   if (!knows_all) {
-    spdlog::error("run {} ends, and the node could not read what processes have sent to it", id);
+    log::error("run {} ends, and the node could not read what processes have sent to it", id);
     outcome.stored = false;
   }
   Json reply = {{"kind", "done"}};
@@ -238,7 +238,7 @@ void RunCommands::on_close(std::uint64_t session) {
   if (id.empty()) return;
   const std::optional<Run> run = with_.runs.end(id);
   if (!run) return;
-  spdlog::warn("the launcher of run {} went away without ending it", id);
+  log::warn("the launcher of run {} went away without ending it", id);
   forget(run->number());
   with_.kept.save();
   if (!with_.config.private_node) return;

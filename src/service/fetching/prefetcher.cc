@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "policy/prefetch/predictors.h"
 #include "service/fetching/demand.h"
 #include "service/organizer/move_batch.h"
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 #include "service/process/quiet_open.h"
 #include "service/write_back/service_opens.h"
@@ -97,8 +97,8 @@ void Prefetcher::put_away() {
   if (!kept_) return;
   streams_.put_away();
   if (kept_->counts().put != 0) kept_->tidy();
-  spdlog::info("orders of reads in {}: of {} files known from before, of {} new or changed",
-               kept_->directory(), kept_->counts().fetched, kept_->counts().put);
+  log::info("orders of reads in {}: of {} files known from before, of {} new or changed",
+            kept_->directory(), kept_->counts().fetched, kept_->counts().put);
 }
 
 std::optional<KnowledgeDirectory::Counts> Prefetcher::kept_orders() {

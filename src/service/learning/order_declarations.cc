@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/learning/order_declarations.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 
 namespace cairn::node {
@@ -27,7 +26,7 @@ Result<std::size_t> OrderDeclarations::declare(const std::string& path,
                       "them where they are stored, and not while they are declared");
   }
   const std::size_t count = orders->size();
-  spdlog::info("{}: {} orders declared", path, count);
+  log::info("{}: {} orders declared", path, count);
   if (on_declared_ && count != 0) on_declared_(*orders);
   const std::lock_guard lock(mutex_);
   declared_.push_back(std::move(orders.value()));

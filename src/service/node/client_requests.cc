@@ -2,13 +2,13 @@
 #include "service/node/client_requests.h"
 
 #include <errno.h>
-#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "service/process/descriptor_path.h"
+#include "service/process/log.h"
 #include "service/treatment/generations.h"
 
 namespace cairn::node {
@@ -148,7 +148,7 @@ void ClientRequests::on_ledger_over() {
   });
 }
 
-void ClientRequests::log(const std::string& text) { spdlog::info("{}", text); }
+void ClientRequests::log(const std::string& text) { log::info("{}", text); }
 
 // The first byte of a file has come: the generations that it follows end, where a rule says so.
 void ClientRequests::end_generations(ObjectIndex object) const {

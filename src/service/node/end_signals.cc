@@ -2,13 +2,13 @@
 #include "service/node/end_signals.h"
 
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/check.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 
@@ -28,7 +28,7 @@ UniqueFd EndSignals::watch() {
 void EndSignals::read_all() {
   signalfd_siginfo info{};
   while (::read(source_.get(), &info, sizeof info) == sizeof info) {
-    spdlog::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
+    log::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
     const bool is_passed_on = keeper_ != 0 && static_cast<pid_t>(info.ssi_pid) == keeper_;
     ++(is_passed_on ? passed_on_ : straight_);
   }

@@ -5,8 +5,6 @@
 // keeper's; descriptors are closed when nobody has taken them.
 #pragma once
 
-#include <spdlog/spdlog.h>
-
 #include <optional>
 
 #include "base/check.h"
@@ -15,6 +13,7 @@
 #include "service/keeping/keeper.h"
 #include "service/keeping/kept_descriptors.h"
 #include "service/keeping/kept_text.h"
+#include "service/process/log.h"
 #include "service/recovery/takeover.h"
 
 namespace cairn::node {
@@ -40,13 +39,13 @@ struct Heritage {
 
 // Into the node's log.
 inline void log_takeover(const Takeover& taken) {
-  spdlog::info(
+  log::info(
       "taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
       taken.swept.blocks_unlocked, taken.swept.buckets_freed, taken.swept.slabs, taken.locks,
       taken.requests);
   if (taken.mended + taken.corrected + taken.unsettled != 0) {
-    spdlog::info("put in order: {} words, {} counts, {} files being settled", taken.mended,
-                 taken.corrected, taken.unsettled);
+    log::info("put in order: {} words, {} counts, {} files being settled", taken.mended,
+              taken.corrected, taken.unsettled);
   }
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/last_drain.h"
 
-#include <spdlog/spdlog.h>
-
 #include <cstring>
 
 #include "base/size_text.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 
@@ -37,8 +36,8 @@ bool LastDrain::finish(bool at_once) const {
 void LastDrain::log_unstored(const std::vector<UnstoredFile>& left) {
   for (const UnstoredFile& file : left) {
     if (file.path.empty()) break;
-    spdlog::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
-                  file.error == 0 ? "not tried" : std::strerror(file.error));
+    log::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
+               file.error == 0 ? "not tried" : std::strerror(file.error));
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 
 namespace cairn::node {
@@ -72,7 +72,7 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
     if (entries[2].revents != 0) {
       launcher.reset();
       unwanted_ = true;
-      spdlog::info("the launcher is gone: the node ends when it is not used and all is stored");
+      log::info("the launcher is gone: the node ends when it is not used and all is stored");
     }
     if ((entries[1].revents & POLLIN) != 0) {
       take_wakes();
@@ -85,7 +85,7 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
     if (asked_before) return Ending::kAtOnce;
     asked_before = true;
     if (with_.drain.run_and_tell(signals)) return Ending::kDrained;
-    spdlog::error(
+    log::error(
         "not everything is stored: the node stays; a second signal ends it and loses the data");
   }
 }
@@ -114,10 +114,9 @@ void MainLoop::keep_reachable() {
   if (made) made = with_.listen_again();
   if (made) {
     move_log(with_.directory.log());
-    spdlog::warn("the files of the node were removed: they have been made again");
+    log::warn("the files of the node were removed: they have been made again");
   } else if (unreachable_looks_ == kUnreachableLooks) {
-    spdlog::error("the files of the node were removed, and cannot be made again: {}",
-                  made.message());
+    log::error("the files of the node were removed, and cannot be made again: {}", made.message());
   }
   // The new directory may go as well before the watch on it begins, so the loop looks once more.
   ++unreachable_looks_;
@@ -138,7 +137,7 @@ bool MainLoop::is_unused_and_stored(EndSignals& signals) {
   if (outcome.stored) return is_unused();
   if (end_.put_off()) {
     LastDrain::log_unstored(outcome.left);
-    spdlog::error(
+    log::error(
         "nobody uses the node any more, and not everything is stored: it goes on trying; `cairn "
         "down --node {0} --discard` ends it and loses the data",
         with_.name);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "service/node/node_directory.h"
 #include "service/node/service_memory.h"
 #include "service/process/descriptor_limit.h"
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 #include "service/recovery/takeover.h"
 #include "service/replay/recovery.h"
@@ -132,8 +132,7 @@ class Rescue {
       const StoreFilePtr known = files_.find(file.object);
       const SavedSource source{file.object, known ? path_of_descriptor(known->fd.get()) : "",
                                reason(file)};
-      spdlog::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path,
-                    source.why);
+      log::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path, source.why);
       if (died_in_ == RescueStep::kSave && file.object == died_of_) {
         saved->list_lost(source);
         continue;
@@ -159,8 +158,8 @@ class Rescue {
         directory,
         [&left](const durable::FileIdentity& file) { return !left.contains(file.key.id); });
     if (!done) {
-      spdlog::error("the durable log in {} still has older data of stored files: {}", directory,
-                    done.message());
+      log::error("the durable log in {} still has older data of stored files: {}", directory,
+                 done.message());
       return;
     }
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
@@ -176,17 +175,17 @@ class Rescue {
     const bool is_durable = saved.finish();
     CAIRN_CRASH_POINT("rescue.saved");
     sockets_.answer_questions();
-    spdlog::warn("the rescue has stored {} of {} files", format_size(store.stored_bytes()),
-                 store.stored_files());
+    log::warn("the rescue has stored {} of {} files", format_size(store.stored_bytes()),
+              store.stored_files());
     if (store.unstored().empty()) {
       detach_clients(memory_, Detachment::kEnded);
       directory_.note_stored();
       return kRescueStored;
     }
-    spdlog::error("not stored: {} of {} files are in {}, {} are lost{}",
-                  format_size(saved.saved_bytes()), saved.files(), saved.path(),
-                  format_size(saved.lost_bytes()),
-                  is_durable ? "" : "; whether all of it survives a crash is not known");
+    log::error("not stored: {} of {} files are in {}, {} are lost{}",
+               format_size(saved.saved_bytes()), saved.files(), saved.path(),
+               format_size(saved.lost_bytes()),
+               is_durable ? "" : "; whether all of it survives a crash is not known");
     CAIRN_CRASH_POINT("rescue.ending");
     directory_.keep_client_socket();
     directory_.note_rescue({saved.path(), saved.files(), saved.saved_bytes(), saved.lost_bytes()});
@@ -207,7 +206,7 @@ class Rescue {
 };
 
 int fail_rescue(const Status& status) {
-  spdlog::error("no rescue is possible: {}", status.message());
+  log::error("no rescue is possible: {}", status.message());
   return kRescueUnstored;
 }
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +48,7 @@
 #include "service/node/service_memory.h"
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
+#include "service/process/log.h"
 #include "service/process/log_file.h"
 #include "service/recovery/takeover.h"
 #include "service/treatment/rule_registry.h"
@@ -125,9 +125,9 @@ class Service {
   void note_keeper(pid_t keeper) {
     memory_.service_board().keeper.store(keeper);
     if (keeper != 0) {
-      spdlog::warn("the node's keeper was killed; process {} keeps the node now", keeper);
+      log::warn("the node's keeper was killed; process {} keeps the node now", keeper);
     } else {
-      spdlog::error(
+      log::error(
           "the node's keeper was killed, and no process can be had for another one: "
           "storing everything now");
       flusher_.kick(true);
@@ -155,10 +155,9 @@ class Service {
     flusher_.discard_deleted();
     flusher_.kick(false);
     const std::int64_t took_ns = monotonic_ns() - heritage_.life.last_end_ns.load();
-    spdlog::warn(
-        "killed by signal {}; {} ms later the next service goes on with {} clients, {} files",
-        heritage_.life.last_signal.load(), took_ns / 1'000'000, clients_.active_count(),
-        files_.count());
+    log::warn("killed by signal {}; {} ms later the next service goes on with {} clients, {} files",
+              heritage_.life.last_signal.load(), took_ns / 1'000'000, clients_.active_count(),
+              files_.count());
     return Status::ok();
   }
 
@@ -183,8 +182,8 @@ class Service {
 
   void after_sweep(const SweepCounts& counts) {
     if (counts.blocks_unlocked + counts.buckets_freed != 0) {
-      spdlog::info("a client died at work: {} blocks unlocked, {} buckets and {} slabs returned",
-                   counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
+      log::info("a client died at work: {} blocks unlocked, {} buckets and {} slabs returned",
+                counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
     flusher_.discard_deleted();
     files_.drop_idle();
@@ -212,7 +211,7 @@ class Service {
     CAIRN_CHECK(predictor_ == nullptr && *loaded != nullptr);
     predictor_ = std::move(loaded.value());
     if (prefetcher_) prefetcher_->add(*predictor_, predictor_->name());
-    spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
+    log::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
     return Status::ok();
   }
 
@@ -270,8 +269,8 @@ class Service {
     control_.stop();
     requests_.stop();
     if (const int error = at_once ? 0 : durability_.finish(); error < 0) {
-      spdlog::error("the durable log keeps what could not be made durable in the store: {}",
-                    std::strerror(-error));
+      log::error("the durable log keeps what could not be made durable in the store: {}",
+                 std::strerror(-error));
     }
     durability_.stop();
     scratch_.forget_strays(files_);
@@ -286,7 +285,7 @@ class Service {
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
-    spdlog::info("node {} ends", config_.name);
+    log::info("node {} ends", config_.name);
     return status;
   }
 
@@ -305,7 +304,7 @@ class Service {
   StoreFiles files_{memory_};
   NodeLog log_;
   Flusher flusher_{memory_, files_, clients_.service(), flush_options(config_),
-                   [](const std::string& text) { spdlog::warn("{}", text); }};
+                   [](const std::string& text) { log::warn("{}", text); }};
   NodeDurability durability_{memory_, files_, flusher_, log_};
   UnservedFiles unserved_{memory_, flusher_, clients_.service(), heritage_.memory};
   // Deaths.
@@ -328,7 +327,7 @@ class Service {
   TierWatch tiers_{{memory_, clients_.service(), config_, flusher_, accounts_, log_warning}};
   PageWarmer warmer_{memory_};
   IdleProfiler profiler_{memory_, config_, placement_,
-                         [](const std::string& text) { spdlog::info("{}", text); }};
+                         [](const std::string& text) { log::info("{}", text); }};
   std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
   std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
   ChunkGatherer gatherer_{
@@ -376,7 +375,7 @@ void tell(int ready, const std::string& text) {
 }
 
 int fail(int ready, const Status& status) {
-  spdlog::error("{}", status.message());
+  log::error("{}", status.message());
   tell(ready, status.message() + "\n");
   return kExitFailed;
 }
@@ -384,7 +383,7 @@ int fail(int ready, const Status& status) {
 // A successor cannot start. The node's data is whole, and the keeper's still: after a moment
 // another service may be luckier.
 [[noreturn]] void leave_to_another(const Status& status) {
-  spdlog::error("{}", status.message());
+  log::error("{}", status.message());
   std::this_thread::sleep_for(std::chrono::seconds(1));
   std::abort();
 }
@@ -421,7 +420,7 @@ int serve(const NodeConfig& config, Succession& succession) {
   open_log(directory->log());
   const std::uint64_t descriptors = raise_descriptor_limit();
   if (const int error = give_up_set_id_rights(); error != 0)
-    spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
+    log::warn("set-id bits may outlive writes: {}", std::strerror(error));
   auto memory = left != nullptr ? inherit_memory(config, *left, heritage.labels)
                                 : create_memory(config, heritage.labels);
   if (!memory) return give_up(memory.status());
@@ -436,8 +435,8 @@ int serve(const NodeConfig& config, Succession& succession) {
   ::prctl(PR_SET_NAME, "cairn-node");
   Service service(config, directory.value(), std::move(memory.value()), heritage);
   if (const Status status = service.start(); !status) return give_up(status);
-  spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
-               format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
+  log::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
+            format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
   tell(ready.get(), "ready\n");
   if (taken.was_leaving) service.end();
   // The launcher of a private node waits for its end as well: the node must not outlive it unused.

@@ -10,8 +10,35 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "service/process/log.h"
 
-namespace cairn::node {
+namespace cairn {
+namespace log {
+namespace {
+
+spdlog::level::level_enum library_level(Level level) {
+  switch (level) {
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+    case Level::kCritical:
+      return spdlog::level::critical;
+  }
+  return spdlog::level::critical;
+}
+
+}  // namespace
+
+void write_line(Level level, std::string_view text) {
+  spdlog::log(library_level(level), spdlog::string_view_t(text.data(), text.size()));
+}
+
+}  // namespace log
+
+namespace node {
 namespace {
 
 constexpr std::size_t kWarningsKept = 16;
@@ -61,7 +88,7 @@ void move_log(const std::string& path) {
 void close_log() { spdlog::default_logger()->flush(); }
 
 void log_warning(const std::string& text) {
-  spdlog::warn("{}", text);
+  log::warn("{}", text);
   Warnings& kept = warnings();
   const std::lock_guard lock(kept.mutex);
   if (std::find(kept.texts.begin(), kept.texts.end(), text) != kept.texts.end()) return;
@@ -76,4 +103,5 @@ std::vector<std::string> kept_warnings() {
   return kept.texts;
 }
 
-}  // namespace cairn::node
+}  // namespace node
+}  // namespace cairn

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service's log: node.log in the node directory, sparse, for operators.
 //
-// Thread safety: open_log() once at start; everything else, spdlog's default logger included, is
-// then safe from any thread.
+// Thread safety: open_log() once at start; everything else, log.h included, is then safe from any
+// thread.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/end_bound.h"
+#include "service/process/log.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 namespace cairn::node {
@@ -10,8 +10,8 @@ EndBound::EndBound(std::chrono::seconds patience, int exit_status)
     : thread_([this, patience, exit_status] {
         std::unique_lock lock(mutex_);
         if (changed_.wait_for(lock, patience, [this] { return is_over_; })) return;
-        spdlog::critical("threads of the node do not end after {} s: it ends without them",
-                         patience.count());
+        log::critical("threads of the node do not end after {} s: it ends without them",
+                      patience.count());
         ::_exit(exit_status);
       }) {}
 
