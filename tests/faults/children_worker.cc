@@ -64,7 +64,8 @@ pid_t spawn(char* program) {
 void start_child(const std::string& how) {
   char program[] = "/bin/true";
   if (how == "system") {
-    require(system("exit 0") == 0, "system");
+    const int status = system("exit 0");
+    require(status == 0, ("system, status " + std::to_string(status)).c_str());
     return;
   }
   const pid_t child = how == "fork" ? fork() : spawn(program);

@@ -30,7 +30,7 @@ class DescriptorTable {
     return entry(fd).load(std::memory_order_acquire);
   }
   // Returns what the entry had before, which no descriptor stands for any more (null: nothing).
-  // Requires: 0 <= fd < kDescriptorsMax. Does not count; see OpenFile::descriptors.
+  // Requires: 0 <= fd < kDescriptorsMax. Does not count; see OpenFile::count.
   [[nodiscard]] static OpenFile* set(int fd, OpenFile* file);
   // Clears the entry and returns what was there.
   static OpenFile* take(int fd);

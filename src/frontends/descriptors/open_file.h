@@ -21,6 +21,7 @@
 
 #include "base/ids.h"
 #include "frontends/client/session.h"
+#include "frontends/descriptors/record_count.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/bucket_hint.h"
 #include "memory/buffer/object_io.h"
@@ -54,9 +55,9 @@ struct OpenFile {
   std::uint32_t generation = 0;                // of the description, from when it became ours
   std::atomic<std::uint64_t> direct_rules{0};  // of direct_io.cc; 0: not known yet
   HoldIndex hold = HoldIndex::kNone;
-  HoldIndex transit = HoldIndex::kNone;      // the parent makes it before fork for its child
-  std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process
-  std::atomic<int> twin_fd{-1};              // of twin_descriptor.h; -1: none
+  HoldIndex transit = HoldIndex::kNone;  // the parent makes it before fork for its child
+  RecordCount count;                     // of the application's descriptors, and calls
+  std::atomic<int> twin_fd{-1};          // of twin_descriptor.h; -1: none
   OpenFile* next_free = nullptr;
   alignas(PosixBacking) unsigned char backing_storage[sizeof(PosixBacking)] = {};
 
@@ -101,7 +102,8 @@ static_assert((kHasOwnLocks & kOffsetInKernel) == 0, "two flags of ours");
 static_assert(((kHasOwnLocks | kOffsetInKernel) & 0x0fff'ffff) == 0, "and none of the kernel's");
 static_assert(std::is_trivially_destructible_v<OpenFile>, "the pool never destroys a record");
 
-// For a call of this thread on `file`. Requires: Session::actor_if_any() gave `actor`.
+// For this thread's work on `file`, which nobody can close meanwhile: what may be closed is used
+// by a FileUse (frontends/files/file_use.h). Requires: Session::actor_if_any() gave `actor`.
 inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
   return ObjectAccess{actor, file.object, *file.backing, Session::instance(), file.index};
 }

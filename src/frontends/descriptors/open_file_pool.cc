@@ -87,7 +87,7 @@ OpenFile* OpenFilePool::take() {
 }
 
 void OpenFilePool::give_back(OpenFile* file) {
-  CAIRN_DCHECK(file->descriptors.load(std::memory_order_relaxed) == 0);
+  CAIRN_DCHECK(file->count.is_none());
   LocalGuard guard(process_lock(ProcessLock::kOpenFiles));
   push(file);
 }

@@ -122,14 +122,17 @@ void discard_record(OpenFile& file, int placeholder) {
 
 namespace {
 
-// One of the record's descriptors is gone: the application's at `fd`. Returns: the result of the
-// record's end, if that was the last.
-int count_down(OpenFile& file, int fd) {
-  CAIRN_DCHECK(file.descriptors.load(std::memory_order_relaxed) > 0);
-  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return 0;
+int end_record(OpenFile& file, int fd) {
   const int result = release_record(file);
   discard_record(file, fd);
   return result;
+}
+
+// One of the record's descriptors is gone: the application's at `fd`. Returns: the result of the
+// record's end, if that was the last.
+int count_down(OpenFile& file, int fd) {
+  CAIRN_DCHECK(file.count.descriptors() > 0);
+  return file.count.drop_descriptor() ? end_record(file, fd) : 0;
 }
 
 // No descriptor of the program's is closed here, so what it has locked stays locked.
@@ -147,11 +150,7 @@ void keep_for_locks(OpenFile& file) {
 
 OpenFile* hold_file(int fd) {
   while (OpenFile* file = DescriptorTable::find(fd)) {
-    std::int32_t count = file->descriptors.load(std::memory_order_relaxed);
-    while (count > 0 &&
-           !file->descriptors.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) {
-    }
-    const bool is_counted = count > 0;
+    const bool is_counted = file->count.add_call();
     // Each further round is one in which another thread has changed the table.
     if (DescriptorTable::find(fd) == file) return is_counted ? file : nullptr;
     if (is_counted) release_held(*file);  // given back meanwhile, and maybe another file's now
@@ -160,7 +159,7 @@ OpenFile* hold_file(int fd) {
 }
 
 void release_held(OpenFile& file) {
-  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!file.count.drop_call()) return;
   (void)release_record(file);
   if (PosixLocks::is_locked(file.object)) keep_for_locks(file);
   // A number of the program's own has been closed already, and may be another file's now.
@@ -199,8 +198,10 @@ int forget_tracked(int fd) {
   if (file == nullptr) return -EBADF;
   if (PosixLocks::is_locked(file->object)) drop_locks(*file);
   // As long as this number counts, nobody else is the last one, who would close it.
-  const bool is_in_place = file->private_fd() == fd;
-  if (is_in_place && file->descriptors.load() > 1) (void)leave_number(*file, fd);
+  if (file->private_fd() == fd) {
+    if (file->count.drop_if_alone()) return end_record(*file, fd);
+    (void)leave_number(*file, fd);
+  }
   return count_down(*file, fd);
 }
 

@@ -21,7 +21,7 @@ int close_tracked(int fd);
 // stands already.
 int forget_tracked(int fd);
 
-// Counts on the record behind `fd` (OpenFile::descriptors) without a number of the caller's own.
+// Counts a call on the record behind `fd` (OpenFile::count), which has no number of its own.
 // Null when there is none: another thread may close it at any time.
 OpenFile* hold_file(int fd);
 void release_held(OpenFile& file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Further descriptors of a record: the application's duplicates of a buffered file.
 //
-// Thread safety: any thread. Ownership: each counts on the record (OpenFile::descriptors), which
+// Thread safety: any thread. Ownership: each counts on the record (OpenFile::count), which
 // file_closing.h takes back.
 #pragma once
 
@@ -10,10 +10,11 @@
 namespace cairn {
 
 // A further descriptor of a record, tracked as far as the table goes. Past its end the kernel has
-// the file.
-void note_inherited_duplicate(int fd, OpenFile* file);
+// the file. False: the program has closed all others, and the record ends.
+bool note_inherited_duplicate(int fd, OpenFile* file);
 // The kernel made `to` a duplicate of a tracked descriptor of `file`. What the table has for `to`
-// ends with that.
-void note_duplicate(OpenFile& file, int to, bool close_on_exec);
+// ends with that. Returns `to`, or -EBADF, with `to` closed: the program has closed all others
+// first.
+int note_duplicate(OpenFile& file, int to, bool close_on_exec);
 
 }  // namespace cairn

@@ -26,7 +26,7 @@ void leave_untracked(int fd, OpenFile& file) {
   (void)share_unheld(file);
   become_plain(fd, file);
   (void)release_record(file);
-  file.descriptors.store(0, std::memory_order_relaxed);
+  file.count.clear();
   discard_record(file, fd);
 }
 
@@ -43,7 +43,7 @@ HoldIndex take_over_hold(OpenFile& file, Owner parent, Owner self) {
 void give_up(int fd, OpenFile& file) {
   become_plain(fd, file);
   DescriptorTable::take(fd);
-  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!file.count.drop_descriptor()) return;
   discard_record(file, fd);
 }
 
@@ -73,7 +73,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDe
   file->generation = generation;
   file->hold = hold;
   note_direct_flag(*file);
-  file->descriptors.store(1, std::memory_order_relaxed);
+  file->count.begin();
   PrivateDescriptors::add(real.twin_fd);
   if (real.private_fd != fd) {
     PrivateDescriptors::add(real.private_fd);

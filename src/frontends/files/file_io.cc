@@ -17,6 +17,7 @@
 #include "base/user_copy.h"
 #include "frontends/files/direct_io.h"
 #include "frontends/files/file_shape.h"
+#include "frontends/files/file_use.h"
 #include "frontends/files/kernel_offset.h"
 #include "frontends/files/orphaned_node.h"
 #include "frontends/libc/cancellation.h"
@@ -35,50 +36,52 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
 std::span<const std::byte> bytes_at(const void* buffer, std::size_t length) {
   return {static_cast<const std::byte*>(buffer), length};
 }
-[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file,
+[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, FileUse& use,
                                            std::span<const std::byte> bytes, Place place,
                                            std::uint64_t* offset) {
-  const ObjectAccess access = access_of(actor, file);
+  if (!use.begin()) return -EBADF;
+  const ObjectAccess access = use.access(actor);
   const int entered = enter_through(access);
   if (entered < 0) return entered;
   // The kernel says where the end is: others may append beside us.
   const ssize_t written =
       place == Place::kAtEnd
           ? access.backing.append(bytes.data(), bytes.size(), offset)
-          : sys::pwrite(file.private_fd(), bytes.data(), bytes.size(), static_cast<off_t>(*offset));
+          : sys::pwrite(use.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(*offset));
   if (written > 0) {
     Object& object = access.object();
     const std::uint64_t end = *offset + static_cast<std::uint64_t>(written);
     raise_to(object.store_size, end);  // no reader looks into the store past this
     object.extend_to(end);
   }
-  leave_through(actor, file.object);
+  leave_through(actor, use.object());
   return written > 0 ? store_if_promised(access, written) : written;
 }
 
-[[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
+[[gnu::always_inline]] inline ssize_t write_at(Actor& actor, FileUse& use, const void* buffer,
                                                std::size_t length, std::uint64_t offset) {
   if (__builtin_expect(offset + length > checked_size.load(std::memory_order_relaxed), 0)) {
-    return write_past_limit(actor, file, bytes_at(buffer, length), Place::kAtOffset, &offset);
+    return write_past_limit(actor, use, bytes_at(buffer, length), Place::kAtOffset, &offset);
   }
-  return write_object(access_of(actor, file), offset, buffer, length);
+  return write_object(use.access(actor), offset, buffer, length);
 }
 
-ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
+ssize_t append(Actor& actor, FileUse& use, const void* buffer, std::size_t length,
                std::uint64_t* offset) {
-  const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
+  const std::uint64_t size = actor.object(use.object()).size.load(std::memory_order_relaxed);
   if (__builtin_expect(size + length > checked_size.load(std::memory_order_relaxed), 0)) {
-    return write_past_limit(actor, file, bytes_at(buffer, length), Place::kAtEnd, offset);
+    return write_past_limit(actor, use, bytes_at(buffer, length), Place::kAtEnd, offset);
   }
-  return append_object(access_of(actor, file), buffer, length, offset);
+  return append_object(use.access(actor), buffer, length, offset);
 }
 
-[[gnu::noinline]] ssize_t store_written(Actor& actor, OpenFile& file, ssize_t written) {
-  const int error = sync_object(access_of(actor, file), true, &file.description->error_seen);
+[[gnu::noinline]] ssize_t store_written(Actor& actor, FileUse& use, ssize_t written) {
+  if (!use.begin()) return -EBADF;
+  const int error = sync_object(use.access(actor), true, &use.file().description->error_seen);
   return error < 0 ? error : written;
 }
-inline ssize_t finish_write(Actor& actor, OpenFile& file, ssize_t written, bool is_durable) {
-  if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, file, written);
+inline ssize_t finish_write(Actor& actor, FileUse& use, ssize_t written, bool is_durable) {
+  if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, use, written);
   return written;
 }
 
@@ -159,12 +162,12 @@ struct Vector {
   std::size_t total;
 };
 
-ssize_t read_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t offset) {
+ssize_t read_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint64_t offset) {
   std::size_t done = 0;
   for (const iovec& part : vector.parts) {
     const std::size_t length = std::min(part.iov_len, vector.total - done);
     if (length == 0) continue;
-    const ssize_t got = read_object(access_of(actor, file), offset + done, part.iov_base, length);
+    const ssize_t got = read_object(use.access(actor), offset + done, part.iov_base, length);
     if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     done += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < length) break;
@@ -173,12 +176,12 @@ ssize_t read_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint
   return static_cast<ssize_t>(done);
 }
 
-ssize_t write_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t offset) {
+ssize_t write_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint64_t offset) {
   std::size_t done = 0;
   for (const iovec& part : vector.parts) {
     const std::size_t length = std::min(part.iov_len, vector.total - done);
     if (length == 0) continue;
-    const ssize_t put = write_at(actor, file, part.iov_base, length, offset + done);
+    const ssize_t put = write_at(actor, use, part.iov_base, length, offset + done);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < length) break;
@@ -189,9 +192,9 @@ ssize_t write_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uin
 
 // An append is one piece: the parts are gathered first, so that nobody else's append falls between
 // them.
-ssize_t append_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t* offset) {
+ssize_t append_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint64_t* offset) {
   const auto [parts, total] = vector;
-  if (parts.size() == 1) return append(actor, file, parts[0].iov_base, total, offset);
+  if (parts.size() == 1) return append(actor, use, parts[0].iov_base, total, offset);
   constexpr std::size_t kStackBytes = 2048;
   char small[kStackBytes] = {};
   char* gathered = small;
@@ -209,7 +212,7 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const Vector& vector, std::ui
     if (missing > 0) break;
   }
   CAIRN_DCHECK(filled <= total);
-  const ssize_t result = filled > 0 ? append(actor, file, gathered, filled, offset) : -EFAULT;
+  const ssize_t result = filled > 0 ? append(actor, use, gathered, filled, offset) : -EFAULT;
   if (gathered != small) sys::munmap(gathered, total);
   return result;
 }
@@ -242,10 +245,11 @@ bool is_past_the_largest_file(const OpenFile& file, off_t target) {
 }
 
 // Positions of data and holes: the backing file answers once it has everything.
-off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) {
-  const int error = sync_object(access_of(actor, file), false, nullptr);
+off_t seek_data_or_hole(Actor& actor, FileUse& use, off_t offset, int whence) {
+  if (!use.begin()) return -EBADF;
+  const int error = sync_object(use.access(actor), false, nullptr);
   if (error < 0) return error;
-  return sys::lseek(file.private_fd(), offset, whence);
+  return sys::lseek(use.descriptor(), offset, whence);
 }
 
 }  // namespace
@@ -272,13 +276,14 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
     const iovec part{buffer, length};
     if (is_refused_read(file, &part, 1, begin)) return -EINVAL;
   }
+  FileUse use(file);
   const ssize_t got =
-      read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
+      read_object(use.access(*actor), begin, buffer, std::min(length, kTransferMax));
   if (got > 0) {
     const NodeMemory& memory = *actor->memory;
     const BlockNumber number = block_of(begin);
-    const BucketIndex bucket = memory.directory().guess(file.object, number);
-    if (memory.block(bucket).holds(file.object, number)) file.hint.learn(number, bucket);
+    const BucketIndex bucket = memory.directory().guess(use.object(), number);
+    if (memory.block(bucket).holds(use.object(), number)) file.hint.learn(number, bucket);
   }
   return got;
 }
@@ -294,14 +299,15 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
   std::uint64_t where = static_cast<std::uint64_t>(offset);
+  FileUse use(file);
   if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
     const iovec part{const_cast<void*>(buffer), length};
     if (is_refused_write(file, &part, 1, where)) return -EINVAL;
   }
   const ssize_t written = __builtin_expect((flags & O_APPEND) != 0, 0)
-                              ? append(*actor, file, buffer, length, &where)
-                              : write_at(*actor, file, buffer, length, where);
-  return finish_write(*actor, file, written, is_synchronous(flags));
+                              ? append(*actor, use, buffer, length, &where)
+                              : write_at(*actor, use, buffer, length, where);
+  return finish_write(*actor, use, written, is_synchronous(flags));
 }
 
 ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
@@ -309,6 +315,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  FileUse use(file);
   const OffsetGuard guard(*actor, file);
   if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(*actor, file)) {
     const iovec part{buffer, length};
@@ -321,7 +328,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
     if (is_refused_read(file, &part, 1, offset)) return -EINVAL;
   }
   const ssize_t got =
-      read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
+      read_object(use.access(*actor), offset, buffer, std::min(length, kTransferMax));
   if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
   return got;
 }
@@ -336,6 +343,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
   const bool appends = (flags & O_APPEND) != 0;
+  FileUse use(file);
   ssize_t written = 0;
   {
     const OffsetGuard guard(*actor, file);
@@ -349,12 +357,12 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
         const iovec part{const_cast<void*>(buffer), length};
         if (is_refused_write(file, &part, 1, offset)) return -EINVAL;
       }
-      written = appends ? append(*actor, file, buffer, length, &offset)
-                        : write_at(*actor, file, buffer, length, offset);
+      written = appends ? append(*actor, use, buffer, length, &offset)
+                        : write_at(*actor, use, buffer, length, offset);
       if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
     }
   }
-  return finish_write(*actor, file, written, is_synchronous(flags));
+  return finish_write(*actor, use, written, is_synchronous(flags));
 }
 
 ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
@@ -371,18 +379,19 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   look_after_node_at_write();
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
                       static_cast<std::size_t>(total)};
+  FileUse use(file);
   if (offset >= 0) {
     const auto begin = static_cast<std::uint64_t>(offset);
     if (is_past_all_offsets(begin, vector.total)) return -EINVAL;
     if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
-    return read_parts(*actor, file, vector, begin);
+    return read_parts(*actor, use, vector, begin);
   }
   const OffsetGuard guard(*actor, file);
   if (is_offset_moved_by_kernel(*actor, file))
     return read_at_kernel_offset(*actor, file, parts, count);
   const std::uint64_t begin = offset_of_description(file);
   if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
-  const ssize_t got = read_parts(*actor, file, vector, begin);
+  const ssize_t got = read_parts(*actor, use, vector, begin);
   if (got > 0) set_offset(file, begin + static_cast<std::uint64_t>(got));
   return got;
 }
@@ -403,30 +412,32 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   const std::uint32_t status = file.flags();
   const bool appends =
       (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
+  FileUse use(file);
   ssize_t written = 0;
   if (offset >= 0) {
     std::uint64_t where = static_cast<std::uint64_t>(offset);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
-    written = appends ? append_parts(*actor, file, vector, &where)
-                      : write_parts(*actor, file, vector, where);
+    written = appends ? append_parts(*actor, use, vector, &where)
+                      : write_parts(*actor, use, vector, where);
   } else if (const OffsetGuard guard(*actor, file);
              !appends && is_offset_moved_by_kernel(*actor, file)) {
     written = write_at_kernel_offset(*actor, file, parts, count);
   } else {
     std::uint64_t where = offset_of_description(file);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
-    written = appends ? append_parts(*actor, file, vector, &where)
-                      : write_parts(*actor, file, vector, where);
+    written = appends ? append_parts(*actor, use, vector, &where)
+                      : write_parts(*actor, use, vector, where);
     if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));
   }
   const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
-  return finish_write(*actor, file, written, is_durable);
+  return finish_write(*actor, use, written, is_durable);
 }
 
 off_t file_seek(OpenFile& file, off_t offset, int whence) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
   std::int64_t base = 0;
+  FileUse use(file);
   const OffsetGuard guard(*actor, file);
   switch (whence) {
     case SEEK_SET:
@@ -441,7 +452,7 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
       break;
     case SEEK_DATA:
     case SEEK_HOLE: {
-      const off_t found = seek_data_or_hole(*actor, file, offset, whence);
+      const off_t found = seek_data_or_hole(*actor, use, offset, whence);
       if (found >= 0) set_offset(file, static_cast<std::uint64_t>(found));
       return found;
     }
@@ -460,10 +471,12 @@ int file_sync(OpenFile& file, bool durable) {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
   look_after_node();
-  const ObjectAccess access = access_of(*actor, file);
+  FileUse use(file);
+  if (!use.begin()) return -EBADF;
+  const ObjectAccess access = use.access(*actor);
   const int error = sync_object(access, durable, &file.description->error_seen);
   const bool is_without_service = error == -EIO && !file.may_write;
-  if (!is_without_service || !store_by_own_writer(*actor, file.object)) return error;
+  if (!is_without_service || !store_by_own_writer(*actor, use.object())) return error;
   return sync_object(access, durable, &file.description->error_seen);
 }
 

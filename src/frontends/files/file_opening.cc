@@ -199,7 +199,7 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   }
   CAIRN_DCHECK(file->index != DescriptionIndex::kNone && file->hold != HoldIndex::kNone);
   CAIRN_DCHECK(file->description->references.load(std::memory_order_relaxed) != 0);
-  file->descriptors.store(1, std::memory_order_relaxed);
+  file->count.begin();
   if (file->private_fd() == opened.fd) PrivateDescriptors::note_file_in_place();
   if (withheld_of(flags) != 0) make_twin(*file, (opened.flags & O_CLOEXEC) != 0);
   if (file->may_write && is_guarded(file->private_fd(), status))

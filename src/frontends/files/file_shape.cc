@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "frontends/files/file_use.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -38,13 +39,15 @@ int file_truncate(OpenFile& file, off_t size) {
   Actor* actor = Session::instance().actor_if_any();
   const auto wanted = static_cast<std::uint64_t>(size);
   if (actor == nullptr) return -EIO;
+  FileUse use(file);
+  if (!use.begin()) return -EBADF;
   // The kernel knows how long a file may become; when it agrees, the buffer follows.
   if (wanted > checked_size.load(std::memory_order_relaxed) &&
-      wanted > actor->object(file.object).size.load()) {
-    const int error = sys::ftruncate(file.private_fd(), size);
+      wanted > actor->object(use.object()).size.load()) {
+    const int error = sys::ftruncate(use.descriptor(), size);
     if (error < 0) return error;
   }
-  return truncate_object(access_of(*actor, file), wanted);
+  return truncate_object(use.access(*actor), wanted);
 }
 
 int file_allocate(OpenFile& file, int mode, off_t offset, off_t length) {
@@ -52,7 +55,9 @@ int file_allocate(OpenFile& file, int mode, off_t offset, off_t length) {
   if (!file.may_write) return -EBADF;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
-  return allocate_object(access_of(*actor, file), mode, static_cast<std::uint64_t>(offset),
+  FileUse use(file);
+  if (!use.begin()) return -EBADF;
+  return allocate_object(use.access(*actor), mode, static_cast<std::uint64_t>(offset),
                          static_cast<std::uint64_t>(length));
 }
 

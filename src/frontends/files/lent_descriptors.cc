@@ -13,6 +13,7 @@
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_use.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -55,9 +56,11 @@ int keep_with_kernel(OpenFile& file) {
     LocalGuard guard(lent_lock());
     if (is_lent(file.object)) return 0;
   }
-  if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
-  const Lent lent{file.object,
-                  session.memory().descriptions().hold_through(file.object, actor->self)};
+  FileUse use(file);
+  if (!use.begin()) return -EBADF;
+  if (const int error = enter_through(use.access(*actor)); error < 0) return error;
+  const Lent lent{use.object(),
+                  session.memory().descriptions().hold_through(use.object(), actor->self)};
   LocalGuard guard(lent_lock());
   const unsigned count = lent_count.load(std::memory_order_relaxed);
   if (is_lent(file.object)) {

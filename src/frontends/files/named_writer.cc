@@ -14,20 +14,13 @@
 namespace cairn {
 namespace {
 
-// False: the record ends, or has ended.
-bool hold(OpenFile& file) {
-  std::int32_t seen = file.descriptors.load(std::memory_order_acquire);
-  while (seen > 0 && !file.descriptors.compare_exchange_weak(seen, seen + 1)) {
-  }
-  return seen > 0;
-}
-
 // A record of a locked file that may write, counted on; null: there is none.
 OpenFile* hold_writer(ObjectIndex object) {
   if (!PosixLocks::is_locked(object)) return nullptr;
   OpenFile* held = nullptr;
   DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (held != nullptr || file.object != object || !file.may_write || !hold(file)) return;
+    if (held != nullptr || file.object != object || !file.may_write || !file.count.add_call())
+      return;
     if (file.object == object && file.may_write) {
       held = &file;
     } else {

@@ -168,9 +168,7 @@ bool read_in_thread(OpenFile& file, aiocb* request) {
 
 void begin_child_without_aio() {
   for (AioRead& read : reads) {
-    OpenFile* const file = read.file.exchange(nullptr);
-    // The last one to count on it was the parent's thread: the child has no hold of it.
-    if (file != nullptr) file->descriptors.fetch_sub(1, std::memory_order_relaxed);
+    read.file.store(nullptr);
     read.request.store(nullptr);
   }
   read_count.store(0);

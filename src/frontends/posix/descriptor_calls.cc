@@ -46,23 +46,29 @@ int close_descriptor(int fd) {
 namespace {
 
 // `made` is a duplicate of a descriptor of `file` (null: nothing of ours).
-void note_made(OpenFile* file, int made, bool is_child, bool close_on_exec) {
+// Returns it, or -errno.
+int note_made(OpenFile* file, int made, bool is_child, bool close_on_exec) {
   if (is_child) {
     VforkShadow::note(made, file);
   } else if (file != nullptr) {
-    note_duplicate(*file, made, close_on_exec);
+    return note_duplicate(*file, made, close_on_exec);
   }
+  return made;
 }
 
 }  // namespace
 
 int duplicate_above(int fd, int floor, bool close_on_exec) {
+  const bool was_ours = DescriptorTable::find(fd) != nullptr;
   const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
   OpenFile* file = DescriptorTable::find(fd);
   const bool is_child = is_vfork_child();
+  if (made >= 0 && was_ours && file == nullptr && !is_child) {
+    sys::close(made);  // another thread has closed it meanwhile: this is a placeholder of nothing
+    return -EBADF;
+  }
   if (is_child) file = VforkShadow::find(fd, file);
-  if (made >= 0) note_made(file, made, is_child, close_on_exec);
-  return made;
+  return made >= 0 ? note_made(file, made, is_child, close_on_exec) : made;
 }
 
 bool may_be_ours(int fd) {
@@ -101,11 +107,8 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
   if (PrivateDescriptors::is_private(to) && !make_room_at(to)) return -EBUSY;
   const int made = put_at(from, to, flags);
   if (made < 0) return made;
-  if (file != nullptr) {
-    note_duplicate(*file, made, close_on_exec);
-  } else {
-    release_displaced(DescriptorTable::take(made), made);
-  }
+  if (file != nullptr) return note_duplicate(*file, made, close_on_exec);
+  release_displaced(DescriptorTable::take(made), made);
   return made;
 }
 

@@ -57,7 +57,7 @@ long get_descriptor(int process, int target, unsigned flags) {
   const long fd = sys::call(SYS_pidfd_getfd, process, target, flags);
   OpenFile* file = fd >= 0 ? DescriptorTable::find(target) : nullptr;
   if (file != nullptr && is_one_description(static_cast<int>(fd), target))
-    note_duplicate(*file, static_cast<int>(fd), true);
+    return note_duplicate(*file, static_cast<int>(fd), true);
   return fd;
 }
 

@@ -2,12 +2,15 @@
 // mmap() and its relatives.
 #include "frontends/posix/map_calls.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
+#include <cstdint>
+
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
-#include "frontends/descriptors/open_file.h"
+#include "frontends/files/file_use.h"
 #include "frontends/libc/hook.h"
 
 namespace cairn {
@@ -17,7 +20,10 @@ void* map_memory(const Mappings::Request& request) {
   OpenFile* file = (request.flags & MAP_ANONYMOUS) != 0 || request.fd < 0
                        ? nullptr
                        : DescriptorTable::find(request.fd);
-  return file != nullptr ? Mappings::map_file(*file, request) : Mappings::map(request);
+  if (file == nullptr) return Mappings::map(request);
+  FileUse use(*file);
+  if (!use.begin()) return reinterpret_cast<void*>(std::intptr_t{-EBADF});
+  return Mappings::map_file(*file, request);
 }
 
 void* pointer_or_errno(void* result) {

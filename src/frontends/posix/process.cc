@@ -182,6 +182,7 @@ void after_fork_in_child() {
   Session::begin_process();
   TransitHolds::forget_all();
   DescriptorTable::begin_child();
+  DescriptorTable::for_each([](int, OpenFile& file) { file.count.forget_calls(); });
   begin_child_without_aio();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();
