@@ -252,10 +252,6 @@ off_t seek_data_or_hole(Actor& actor, FileUse& use, off_t offset, int whence) {
   return sys::lseek(use.descriptor(), offset, whence);
 }
 
-}  // namespace
-
-namespace {
-
 // rw_verify_area() of Linux: no byte has such an offset.
 bool is_past_all_offsets(std::uint64_t offset, std::size_t length) {
   return length > static_cast<std::uint64_t>(INT64_MAX) - offset;
@@ -310,16 +306,16 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   return finish_write(*actor, use, written, is_synchronous(flags));
 }
 
-ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
-  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
-  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
-  Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+namespace {
+
+// Everything that is not one plain hit. The use ends after the offset lock, which may go with it.
+[[gnu::noinline]] ssize_t read_at_offset(Actor& actor, OpenFile& file, void* buffer,
+                                         std::size_t length) {
   FileUse use(file);
-  const OffsetGuard guard(*actor, file);
-  if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(*actor, file)) {
+  const OffsetGuard guard(actor, file);
+  if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(actor, file)) {
     const iovec part{buffer, length};
-    return read_at_kernel_offset(*actor, file, &part, 1);
+    return read_at_kernel_offset(actor, file, &part, 1);
   }
   const std::uint64_t offset = offset_of_description(file);
   if (__builtin_expect(is_past_all_offsets(offset, length), 0)) return -EINVAL;
@@ -328,9 +324,29 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
     if (is_refused_read(file, &part, 1, offset)) return -EINVAL;
   }
   const ssize_t got =
-      read_object(use.access(*actor), offset, buffer, std::min(length, kTransferMax));
+      read_object(use.access(actor), offset, buffer, std::min(length, kTransferMax));
   if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
   return got;
+}
+
+}  // namespace
+
+ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  if (__builtin_expect(file.reads_plainly && !file.is_offset_in_kernel(), 1)) {
+    const OffsetGuard guard(*actor, file);
+    std::atomic<std::uint64_t>& offset = file.description->offset;
+    const std::uint64_t at = offset.load(std::memory_order_relaxed);
+    const ObjectIndex index = file.object;
+    if (read_hit(*actor, actor->object(index), index, nullptr, {at, buffer, length})) {
+      offset.store(at + length, std::memory_order_relaxed);
+      return static_cast<ssize_t>(length);
+    }
+  }
+  return read_at_offset(*actor, file, buffer, length);
 }
 
 ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
