@@ -3,7 +3,7 @@
 // A program whose threads use a number that another thread closes and opens again meanwhile:
 //   cairn_closing_worker SECONDS DIRECTORY
 // DIRECTORY has the files A and B of kFileBytes, each full of its letter. Natively it harms nobody:
-// a call gets one of the files, or EBADF. Exit status 0: afterwards both have their letters.
+// a call gets one of the files, or an error. Exit status 0: afterwards both have their letters.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,21 +48,20 @@ void keep_opening(const std::string& directory) {
   }
 }
 
-// Either file's bytes, or none.
+// Either file's bytes, or none: a number that is closed may be the library's for a moment.
 void keep_reading(unsigned seed) {
   std::minstd_rand random(seed);
   std::vector<char> bytes(3 * kPieceBytes);
   while (!has_ended) {
     const std::size_t length = random() % 4 == 0 ? bytes.size() : 4096;
     const auto at = static_cast<off_t>(random() % kPieces * kPieceBytes);
-    const ssize_t got = pread(shown, bytes.data(), length, at);
-    if (got < 0 && errno != EBADF) fail("pread");
+    (void)!pread(shown, bytes.data(), length, at);
   }
 }
 
 void keep_syncing() {
   while (!has_ended) {
-    if (fsync(shown) != 0 && errno != EBADF) fail("fsync");
+    (void)fsync(shown);
     usleep(1000);
   }
 }

@@ -59,6 +59,7 @@ struct OpenFile {
   RecordCount count;                     // of the application's descriptors, and calls
   std::atomic<int> twin_fd{-1};          // of twin_descriptor.h; -1: none
   OpenFile* next_free = nullptr;
+  std::uint32_t rests_since_ms = 0;  // of the pool
   alignas(PosixBacking) unsigned char backing_storage[sizeof(PosixBacking)] = {};
 
   // From here on `fd` is the private descriptor, of the same description.

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/open_file.h"
 
@@ -13,8 +14,9 @@ namespace cairn {
 namespace {
 
 constexpr std::size_t kChunkBytes = 64 * 1024;
-// A record rests for this many others before it is used again.
-constexpr unsigned kRestingMin = 64;
+// A record rests for this long before it is used again, unless so many rest already.
+constexpr std::uint32_t kRestMs = 1000;
+constexpr unsigned kRestingMax = 16 * 1024;
 
 struct Queue {
   OpenFile* head;
@@ -33,6 +35,7 @@ constinit bool has_used_first = false;
 
 void push(OpenFile* file) {
   file->next_free = nullptr;
+  file->rests_since_ms = monotonic_coarse_ms();
   if (resting.tail != nullptr) {
     resting.tail->next_free = file;
   } else {
@@ -70,7 +73,9 @@ bool grow() {
 
 // Null when the process has no memory left.
 OpenFile* next_record() {
-  if (resting.count > kRestingMin) return pop();
+  if (resting.count > kRestingMax) return pop();
+  if (resting.count > 0 && monotonic_coarse_ms() - resting.head->rests_since_ms > kRestMs)
+    return pop();
   if (unused != unused_end || grow()) return unused++;
   return resting.count > 0 ? pop() : nullptr;
 }

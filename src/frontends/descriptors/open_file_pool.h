@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool of OpenFile records, which never gives memory back and reuses the oldest record first: a
-// thread that lost a race against close() finds a record, and for a good while the old one.
+// thread that lost a race against close() finds a record, and for a second the old one (or until
+// the program has closed thousands of others).
 //
 // Thread safety: any thread.
 #pragma once

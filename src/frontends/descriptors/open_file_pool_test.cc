@@ -12,9 +12,9 @@ namespace cairn {
 namespace {
 
 TEST(OpenFilePool, GivesEachRecordOnceAndClean) {
-  constexpr unsigned kMoreThanOneChunk = 1000;
+  constexpr unsigned kMoreThanMayRest = 17 * 1024;
   std::set<OpenFile*> taken;
-  for (unsigned count = 0; count < kMoreThanOneChunk; ++count) {
+  for (unsigned count = 0; count < kMoreThanMayRest; ++count) {
     OpenFile* file = OpenFilePool::take();
     ASSERT_NE(file, nullptr);
     EXPECT_EQ(file->hold, HoldIndex::kNone);
@@ -31,7 +31,7 @@ TEST(OpenFilePool, GivesEachRecordOnceAndClean) {
 TEST(OpenFilePool, ARecordRestsForManyOthers) {
   OpenFile* closed = OpenFilePool::take();
   OpenFilePool::give_back(closed);
-  for (unsigned count = 0; count < 64; ++count) {
+  for (unsigned count = 0; count < 1000; ++count) {
     OpenFile* next = OpenFilePool::take();
     EXPECT_NE(next, closed) << "a thread that is late may still be looking at it";
     OpenFilePool::give_back(next);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who needs the record of an open file: the application's descriptors of it in this process, and
-// the calls under way that use what is behind it. The record ends with the last of both. In one
-// word, so that a child of a fork, which has the descriptors and not the calls, tells them apart
-// whatever the other threads were doing.
+// the calls under way that use what is behind it. The record ends with the last of both.
 //
 //   begin() -> 1 descriptor --add/drop_descriptor(), add/drop_call()--> nothing: the record ends
 //
@@ -25,7 +23,7 @@ class RecordCount {
   // Whether somebody is counted besides one descriptor.
   bool has_others() const { return word_.load() > kDescriptor; }
 
-  // False: the application has closed its last descriptor.
+  // False: the record ends, or has ended.
   bool add_descriptor() { return add(kDescriptor); }
   bool add_call() { return add(kCall); }
   // Whether that was the last one of both.
@@ -37,9 +35,6 @@ class RecordCount {
     return word_.compare_exchange_strong(alone, 0, std::memory_order_acq_rel);
   }
 
-  // In the child of a fork, which has none of its parent's threads.
-  void forget_calls() { word_.store(descriptors(), std::memory_order_relaxed); }
-
  private:
   static constexpr std::uint64_t kDescriptor = 1;
   static constexpr std::uint64_t kCall = std::uint64_t{1} << 32;
@@ -49,7 +44,7 @@ class RecordCount {
   }
   bool add(std::uint64_t what) {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    while (descriptors_in(seen) != 0) {
+    while (seen != 0) {
       if (word_.compare_exchange_weak(seen, seen + what, std::memory_order_acq_rel)) return true;
     }
     return false;

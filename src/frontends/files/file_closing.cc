@@ -200,7 +200,8 @@ int forget_tracked(int fd) {
   // As long as this number counts, nobody else is the last one, who would close it.
   if (file->private_fd() == fd) {
     if (file->count.drop_if_alone()) return end_record(*file, fd);
-    (void)leave_number(*file, fd);
+    // With no number left for it, nobody reads another file's bytes at this one.
+    if (!leave_number(*file, fd)) file->work_on(-1, O_RDONLY);
   }
   return count_down(*file, fd);
 }

@@ -10,11 +10,10 @@
 namespace cairn {
 
 // A further descriptor of a record, tracked as far as the table goes. Past its end the kernel has
-// the file. False: the program has closed all others, and the record ends.
-bool note_inherited_duplicate(int fd, OpenFile* file);
+// the file. Requires: the caller counts on the record (hold_file()), or no other thread runs.
+void note_inherited_duplicate(int fd, OpenFile* file);
 // The kernel made `to` a duplicate of a tracked descriptor of `file`. What the table has for `to`
-// ends with that. Returns `to`, or -EBADF, with `to` closed: the program has closed all others
-// first.
-int note_duplicate(OpenFile& file, int to, bool close_on_exec);
+// ends with that. Requires: as above.
+void note_duplicate(OpenFile& file, int to, bool close_on_exec);
 
 }  // namespace cairn

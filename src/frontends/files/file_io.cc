@@ -219,9 +219,8 @@ ssize_t append_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint
 
 constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
 
-// What the kernel has against the flags of a call. It knows more of them than this library, and not
-// every file system has all: a read behind every end shows it. What it cannot be asked, of a file
-// that may not be read, is refused.
+// What the kernel has against the flags of a call: a read behind every end shows it. Of a file that
+// may not be read it cannot be asked: flags that not every file system has are refused.
 int objection_to_flags(const OpenFile& file, int flags) {
   constexpr int kEverywhere = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
   if ((flags & ~kEverywhere) == 0) return 0;
@@ -313,6 +312,7 @@ namespace {
                                          std::size_t length) {
   FileUse use(file);
   const OffsetGuard guard(actor, file);
+  if (__builtin_expect(use.is_late(), 0)) return -EBADF;
   if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(actor, file)) {
     const iovec part{buffer, length};
     return read_at_kernel_offset(actor, file, &part, 1);
@@ -363,6 +363,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   ssize_t written = 0;
   {
     const OffsetGuard guard(*actor, file);
+    if (__builtin_expect(use.is_late(), 0)) return -EBADF;
     if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
         is_offset_moved_by_kernel(*actor, file)) {
       const iovec part{const_cast<void*>(buffer), length};

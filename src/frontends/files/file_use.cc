@@ -4,27 +4,30 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/signal_gate.h"
 #include "frontends/client/process_page.h"
 #include "frontends/files/file_closing.h"
 
 namespace cairn {
 
 [[gnu::noinline]] bool FileUse::count() {
-  if (!file_.count.add_call()) return false;
-  if (file_.object != object_) {
-    release_held(file_);  // given back meanwhile, and another file's now
+  enter_signal_gate();
+  if (!file_.count.add_call()) {
+    leave_signal_gate();
     return false;
   }
   is_counted_ = true;
+  is_late_ = is_late();
   epoch_ = process_page.epoch.load(std::memory_order_relaxed);
-  descriptor_ = file_.private_fd();
-  return true;
+  descriptor_ = is_late_ ? -1 : file_.private_fd();
+  return !is_late_;
 }
 
 [[gnu::noinline]] void FileUse::end() {
   CAIRN_DCHECK(is_counted_);
-  // A signal handler of this thread may have forked: the child has forgotten all calls.
+  // The child of a fork has none of its parent's calls.
   if (epoch_ == process_page.epoch.load(std::memory_order_relaxed)) release_held(file_);
+  leave_signal_gate();
 }
 
 // The program's own number, if the record works on that, may be closed while this reads: by then

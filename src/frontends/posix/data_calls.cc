@@ -8,6 +8,7 @@
 #include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/late_calls.h"
 
 namespace cairn::real {
 namespace {
@@ -21,6 +22,7 @@ constinit RealCall<off_t(int, off_t, int)> lseek{"lseek64"};
 }  // namespace
 }  // namespace cairn::real
 
+using cairn::answer;
 using cairn::cancellation_point;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
@@ -30,7 +32,8 @@ CAIRN_HOOK(ssize_t, read, (int fd, void* buffer, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::read(fd, buffer, length);
   cancellation_point();
-  return with_errno(cairn::file_read(*file, buffer, length));
+  return answer(fd, file, cairn::file_read(*file, buffer, length),
+                [=] { return read(fd, buffer, length); });
 }
 CAIRN_TWIN(read, __read);
 
@@ -38,22 +41,25 @@ CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::write(fd, buffer, length);
   cancellation_point();
-  return with_errno(cairn::file_write(*file, buffer, length));
+  return answer(fd, file, cairn::file_write(*file, buffer, length),
+                [=] { return write(fd, buffer, length); });
 }
 CAIRN_TWIN(write, __write);
 
 namespace {
 // Apart from the hook, which needs no registers of its own then: a call on another file goes
 // straight on.
-[[gnu::noinline]] ssize_t pread_managed(OpenFile* file, void* buffer, size_t length, off_t offset) {
-  return with_errno(cairn::file_pread(*file, buffer, length, offset));
+[[gnu::noinline]] ssize_t pread_managed(int fd, OpenFile* file, void* buffer, size_t length,
+                                        off_t offset) {
+  return answer(fd, file, cairn::file_pread(*file, buffer, length, offset),
+                [=] { return pread(fd, buffer, length, offset); });
 }
 }  // namespace
 
 CAIRN_HOOK(ssize_t, pread, (int fd, void* buffer, size_t length, off_t offset)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pread(fd, buffer, length, offset);
-  return pread_managed(file, buffer, length, offset);
+  return pread_managed(fd, file, buffer, length, offset);
 }
 CAIRN_TWIN(pread, pread64);
 CAIRN_TWIN(pread, __pread64);
@@ -62,7 +68,8 @@ CAIRN_HOOK(ssize_t, pwrite, (int fd, const void* buffer, size_t length, off_t of
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pwrite(fd, buffer, length, offset);
   cancellation_point();
-  return with_errno(cairn::file_pwrite(*file, buffer, length, offset));
+  return answer(fd, file, cairn::file_pwrite(*file, buffer, length, offset),
+                [=] { return pwrite(fd, buffer, length, offset); });
 }
 CAIRN_TWIN(pwrite, pwrite64);
 CAIRN_TWIN(pwrite, __pwrite64);
@@ -73,7 +80,8 @@ CAIRN_HOOK(ssize_t, __read_chk, (int fd, void* buffer, size_t length, size_t buf
   if (file == nullptr || length > buffer_size)
     return cairn::real::read_chk(fd, buffer, length, buffer_size);
   cancellation_point();
-  return with_errno(cairn::file_read(*file, buffer, length));
+  return answer(fd, file, cairn::file_read(*file, buffer, length),
+                [=] { return read(fd, buffer, length); });
 }
 
 CAIRN_HOOK(ssize_t, __pread_chk,
@@ -82,7 +90,7 @@ CAIRN_HOOK(ssize_t, __pread_chk,
   if (file == nullptr || length > buffer_size) {
     return cairn::real::pread_chk(fd, buffer, length, offset, buffer_size);
   }
-  return with_errno(cairn::file_pread(*file, buffer, length, offset));
+  return pread_managed(fd, file, buffer, length, offset);
 }
 CAIRN_TWIN(__pread_chk, __pread64_chk);
 

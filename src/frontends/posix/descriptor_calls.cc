@@ -45,30 +45,41 @@ int close_descriptor(int fd) {
 
 namespace {
 
-// `made` is a duplicate of a descriptor of `file` (null: nothing of ours).
-// Returns it, or -errno.
-int note_made(OpenFile* file, int made, bool is_child, bool close_on_exec) {
-  if (is_child) {
-    VforkShadow::note(made, file);
-  } else if (file != nullptr) {
-    return note_duplicate(*file, made, close_on_exec);
+// Makes a duplicate of `fd` by the kernel's `make`, and notes it. The record is counted on before,
+// so that nobody ends it meanwhile.
+template <typename Make>
+int duplicate_held(int fd, bool close_on_exec, Make&& make) {
+  OpenFile* const file = hold_file(fd);
+  const int made = make();
+  if (file == nullptr) {
+    if (made >= 0) release_displaced(DescriptorTable::take(made), made);
+    return made;
   }
+  if (made >= 0) note_duplicate(*file, made, close_on_exec);
+  release_held(*file);
   return made;
 }
 
 }  // namespace
 
 int duplicate_above(int fd, int floor, bool close_on_exec) {
-  const bool was_ours = DescriptorTable::find(fd) != nullptr;
-  const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
-  OpenFile* file = DescriptorTable::find(fd);
-  const bool is_child = is_vfork_child();
-  if (made >= 0 && was_ours && file == nullptr && !is_child) {
-    sys::close(made);  // another thread has closed it meanwhile: this is a placeholder of nothing
-    return -EBADF;
+  const auto make = [=] {
+    return sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
+  };
+  if (is_vfork_child()) {
+    const int made = make();
+    if (made >= 0) VforkShadow::note(made, VforkShadow::find(fd, DescriptorTable::find(fd)));
+    return made;
   }
-  if (is_child) file = VforkShadow::find(fd, file);
-  return made >= 0 ? note_made(file, made, is_child, close_on_exec) : made;
+  for (;;) {
+    const bool was_ours = DescriptorTable::find(fd) != nullptr;
+    const int made = duplicate_held(fd, close_on_exec, make);
+    // Opened by another thread as a buffered file meanwhile: what was made is of nothing.
+    const bool is_of_nothing = made >= 0 && !was_ours && DescriptorTable::find(fd) != nullptr &&
+                               DescriptorTable::find(made) == nullptr;
+    if (__builtin_expect(!is_of_nothing, 1)) return made;
+    sys::close(made);
+  }
 }
 
 bool may_be_ours(int fd) {
@@ -95,9 +106,8 @@ int put_at(int from, int to, int flags) {
 
 int duplicate_onto(int from, int to, bool close_on_exec) {
   const int flags = close_on_exec ? O_CLOEXEC : 0;
-  OpenFile* file = DescriptorTable::find(from);
   if (is_vfork_child()) {
-    file = VforkShadow::find(from, file);
+    OpenFile* const file = VforkShadow::find(from, DescriptorTable::find(from));
     const int made = sys::dup3(from, to, flags);
     if (made >= 0) VforkShadow::note(made, file);
     return made;
@@ -105,11 +115,7 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
   // Room is made at `to` only if the kernel will put something there.
   if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
   if (PrivateDescriptors::is_private(to) && !make_room_at(to)) return -EBUSY;
-  const int made = put_at(from, to, flags);
-  if (made < 0) return made;
-  if (file != nullptr) return note_duplicate(*file, made, close_on_exec);
-  release_displaced(DescriptorTable::take(made), made);
-  return made;
+  return duplicate_held(from, close_on_exec, [=] { return put_at(from, to, flags); });
 }
 
 namespace {

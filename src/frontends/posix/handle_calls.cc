@@ -55,9 +55,11 @@ long open_tree_managed(int directory, const char* path, unsigned flags) {
 // caller gets a placeholder, which answers EBADF.
 long get_descriptor(int process, int target, unsigned flags) {
   const long fd = sys::call(SYS_pidfd_getfd, process, target, flags);
-  OpenFile* file = fd >= 0 ? DescriptorTable::find(target) : nullptr;
-  if (file != nullptr && is_one_description(static_cast<int>(fd), target))
-    return note_duplicate(*file, static_cast<int>(fd), true);
+  OpenFile* const file = fd >= 0 ? hold_file(target) : nullptr;
+  if (file == nullptr) return fd;
+  if (is_one_description(static_cast<int>(fd), target))
+    note_duplicate(*file, static_cast<int>(fd), true);
+  release_held(*file);
   return fd;
 }
 

@@ -157,7 +157,7 @@ bool take_over(int fd, const PassedDescription& passed, TakenOver& taken) {
   const DescriptionIndex index = passed.index;
   const int given = passed.real.private_fd;
   if (OpenFile* known = taken.find(index); known != nullptr) {
-    (void)note_inherited_duplicate(fd, known);
+    note_inherited_duplicate(fd, known);
     give_back_unused(passed.hold, passed.from, index);
     return true;
   }

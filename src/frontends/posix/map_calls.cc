@@ -22,7 +22,10 @@ void* map_memory(const Mappings::Request& request) {
                        : DescriptorTable::find(request.fd);
   if (file == nullptr) return Mappings::map(request);
   FileUse use(*file);
-  if (!use.begin()) return reinterpret_cast<void*>(std::intptr_t{-EBADF});
+  if (!use.begin()) {
+    if (DescriptorTable::find(request.fd) != file) return map_memory(request);
+    return reinterpret_cast<void*>(std::intptr_t{-EBADF});
+  }
   return Mappings::map_file(*file, request);
 }
 

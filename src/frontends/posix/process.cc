@@ -175,6 +175,15 @@ void name_child_of_fork(pid_t child) {
   TransitHolds::name_child(child);
 }
 
+// The child of a fork has its parent's descriptors, and neither its calls nor what other threads
+// were about to count.
+void recount_records() {
+  DescriptorTable::for_each([](int, OpenFile& file) { file.count.clear(); });
+  DescriptorTable::for_each([](int, OpenFile& file) {
+    if (!file.count.add_descriptor()) file.count.begin();
+  });
+}
+
 // At once and not at the child's first call, because the parent may end any time. The lock was
 // wiped with its page.
 void after_fork_in_child() {
@@ -182,7 +191,7 @@ void after_fork_in_child() {
   Session::begin_process();
   TransitHolds::forget_all();
   DescriptorTable::begin_child();
-  DescriptorTable::for_each([](int, OpenFile& file) { file.count.forget_calls(); });
+  recount_records();
   begin_child_without_aio();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();

@@ -13,6 +13,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/visible_status.h"
+#include "frontends/posix/late_calls.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -95,14 +96,16 @@ CAIRN_TWIN(truncate, truncate64);
 CAIRN_HOOK(int, ftruncate, (int fd, off_t size)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::ftruncate(fd, size);
-  return with_errno(cairn::file_truncate(*file, size));
+  return cairn::answer(fd, file, cairn::file_truncate(*file, size),
+                       [=] { return ftruncate(fd, size); });
 }
 CAIRN_TWIN(ftruncate, ftruncate64);
 
 CAIRN_HOOK(int, fallocate, (int fd, int mode, off_t offset, off_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::fallocate(fd, mode, offset, length);
-  return with_errno(cairn::file_allocate(*file, mode, offset, length));
+  return cairn::answer(fd, file, cairn::file_allocate(*file, mode, offset, length),
+                       [=] { return fallocate(fd, mode, offset, length); });
 }
 CAIRN_TWIN(fallocate, fallocate64);
 

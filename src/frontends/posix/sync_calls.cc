@@ -18,6 +18,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/file_handling.h"
 #include "frontends/paths/path_filter.h"
+#include "frontends/posix/late_calls.h"
 
 namespace cairn {
 namespace real {
@@ -121,7 +122,7 @@ CAIRN_HOOK(int, fsync, (int fd)) {
     return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fsync(plain); });
   }
   cancellation_point();
-  return with_errno(cairn::file_sync(*file, true));
+  return cairn::answer(fd, file, cairn::file_sync(*file, true), [=] { return fsync(fd); });
 }
 
 CAIRN_HOOK(int, fdatasync, (int fd)) {
@@ -131,7 +132,7 @@ CAIRN_HOOK(int, fdatasync, (int fd)) {
     return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fdatasync(plain); });
   }
   cancellation_point();
-  return with_errno(cairn::file_sync(*file, true));
+  return cairn::answer(fd, file, cairn::file_sync(*file, true), [=] { return fdatasync(fd); });
 }
 
 CAIRN_HOOK(void, sync, ()) {

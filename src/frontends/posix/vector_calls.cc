@@ -7,6 +7,7 @@
 #include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/late_calls.h"
 
 namespace cairn::real {
 namespace {
@@ -22,6 +23,7 @@ constinit RealCall<VectorFlagged> pwritev2{"pwritev64v2"};
 }  // namespace
 }  // namespace cairn::real
 
+using cairn::answer;
 using cairn::cancellation_point;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
@@ -31,13 +33,15 @@ CAIRN_HOOK(ssize_t, readv, (int fd, const iovec* parts, int count)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::readv(fd, parts, count);
   cancellation_point();
-  return with_errno(cairn::file_readv(*file, parts, count, -1, 0));
+  return answer(fd, file, cairn::file_readv(*file, parts, count, -1, 0),
+                [=] { return readv(fd, parts, count); });
 }
 CAIRN_HOOK(ssize_t, writev, (int fd, const iovec* parts, int count)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::writev(fd, parts, count);
   cancellation_point();
-  return with_errno(cairn::file_writev(*file, parts, count, -1, 0));
+  return answer(fd, file, cairn::file_writev(*file, parts, count, -1, 0),
+                [=] { return writev(fd, parts, count); });
 }
 
 // Only the flagged forms take -1 for the shared offset.
@@ -46,7 +50,8 @@ CAIRN_HOOK(ssize_t, preadv, (int fd, const iovec* parts, int count, off_t offset
   if (file == nullptr) return cairn::real::preadv(fd, parts, count, offset);
   if (offset < 0) return with_errno<ssize_t>(-EINVAL);
   cancellation_point();
-  return with_errno(cairn::file_readv(*file, parts, count, offset, 0));
+  return answer(fd, file, cairn::file_readv(*file, parts, count, offset, 0),
+                [=] { return preadv(fd, parts, count, offset); });
 }
 CAIRN_TWIN(preadv, preadv64);
 
@@ -55,7 +60,8 @@ CAIRN_HOOK(ssize_t, pwritev, (int fd, const iovec* parts, int count, off_t offse
   if (file == nullptr) return cairn::real::pwritev(fd, parts, count, offset);
   if (offset < 0) return with_errno<ssize_t>(-EINVAL);
   cancellation_point();
-  return with_errno(cairn::file_writev(*file, parts, count, offset, 0));
+  return answer(fd, file, cairn::file_writev(*file, parts, count, offset, 0),
+                [=] { return pwritev(fd, parts, count, offset); });
 }
 CAIRN_TWIN(pwritev, pwritev64);
 
@@ -63,7 +69,8 @@ CAIRN_HOOK(ssize_t, preadv2, (int fd, const iovec* parts, int count, off_t offse
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::preadv2(fd, parts, count, offset, flags);
   cancellation_point();
-  return with_errno(cairn::file_readv(*file, parts, count, offset, flags));
+  return answer(fd, file, cairn::file_readv(*file, parts, count, offset, flags),
+                [=] { return preadv2(fd, parts, count, offset, flags); });
 }
 CAIRN_TWIN(preadv2, preadv64v2);
 
@@ -71,6 +78,7 @@ CAIRN_HOOK(ssize_t, pwritev2, (int fd, const iovec* parts, int count, off_t offs
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pwritev2(fd, parts, count, offset, flags);
   cancellation_point();
-  return with_errno(cairn::file_writev(*file, parts, count, offset, flags));
+  return answer(fd, file, cairn::file_writev(*file, parts, count, offset, flags),
+                [=] { return pwritev2(fd, parts, count, offset, flags); });
 }
 CAIRN_TWIN(pwritev2, pwritev64v2);
