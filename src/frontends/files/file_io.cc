@@ -219,8 +219,8 @@ ssize_t append_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint
 
 constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
 
-// What the kernel has against the flags of a call: a read behind every end shows it. Of a file that
-// may not be read it cannot be asked: flags that not every file system has are refused.
+// What the kernel has against the flags of a call, as a read behind every end shows it. Without a
+// right to read, the flags that not every file system has are refused.
 int objection_to_flags(const OpenFile& file, int flags) {
   constexpr int kEverywhere = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
   if ((flags & ~kEverywhere) == 0) return 0;
