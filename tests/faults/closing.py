@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Threads read, sync and duplicate a number that another thread closes and opens again as another file: each file keeps
-its own bytes, in the buffer and in the store.
+"""Threads use a number that becomes another file's meanwhile, handlers jump out of reads, and children are made while
+threads duplicate: each file keeps its own bytes, in the buffer and in the store, and nobody keeps a closed file.
 
     closing.py --worker PROGRAM [--seconds N]
 """
@@ -18,31 +18,41 @@ import under_cairn  # noqa: E402
 FILE_BYTES = 24 << 20
 
 
+def run_case(worker, work, mode, seconds):
+    """The problem, or None."""
+    directory, run_root = work / mode, work / (mode + "-run")
+    directory.mkdir()
+    run_root.mkdir(mode=0o700)
+    content = {letter: letter.encode() * FILE_BYTES for letter in "ABZ"}
+    for letter, data in content.items():
+        (directory / letter).write_bytes(data)
+    environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(run_root)})
+    command = under_cairn.cairn_command([worker, mode, str(seconds), str(directory)], directory)
+    run = subprocess.run(command, cwd=directory, env=environment, text=True, capture_output=True, timeout=100)
+    print(run.stdout.strip())
+    if run.returncode != 0:
+        return f"exit status {run.returncode}: {run.stderr}"
+    for letter, data in content.items():
+        if (mode != "switched" or letter == "Z") and (directory / letter).read_bytes() != data:
+            return f"the store's {letter} has other bytes"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker", required=True)
-    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
     if not under_cairn.have_cairn():
         print(f"skipped: {under_cairn.CAIRN} is not built")
         return under_cairn.SKIPPED
     work = under_cairn.work_directory("closing")
-    content = {letter: letter.encode() * FILE_BYTES for letter in "AB"}
-    for letter, data in content.items():
-        (work / letter).write_bytes(data)
-    run_root = work / "run"
-    run_root.mkdir(mode=0o700)
-    environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(run_root)})
-    worker = [str(Path(options.worker).resolve()), str(options.seconds), str(work)]
-    run = subprocess.run(under_cairn.cairn_command(worker, work), cwd=work, env=environment, text=True,
-                         capture_output=True, timeout=200)
-    print(run.stdout, run.stderr, f"exit status {run.returncode}", sep="\n")
-    problems = run.returncode != 0
-    for letter, data in content.items():
-        if (work / letter).read_bytes() != data:
-            print(f"the store's {letter} has other bytes")
-            problems = True
-    if not problems:
+    problems = 0
+    for mode in ("closed", "switched", "jumps", "forks"):
+        problem = run_case(Path(options.worker).resolve(), work, mode, options.seconds)
+        print(f"{mode}: {problem or 'as natively'}", flush=True)
+        problems += problem is not None
+    if problems == 0:
         under_cairn.remove(work)
     return 1 if problems else 0
 
