@@ -385,6 +385,21 @@ SCENE(a_full_table) {
   say("as before", back == cells);
 }
 
+SCENE(cancels_of_another_number) {
+  const std::vector<char> cells = large_content();
+  const int fd = make_large_file(cells);
+  const int other = open_file("f", O_RDONLY);
+  std::vector<char> back(cells.size());
+  aiocb request = request_of(fd, back.data(), back.size(), 0);
+  say("aio_read", aio_read(&request));
+  say("of another", aio_cancel(other, &request));
+  say("of none", aio_cancel(1000, &request));
+  say("all of none", aio_cancel(-1, nullptr));
+  wait_for(&request);
+  say("of a read that has ended", aio_cancel(fd, &request));
+  aio_return(&request);
+}
+
 // A notice runs with no signal blocked, whatever its attributes.
 SCENE(notices_block_nothing) {
   static sem_t noticed;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
@@ -153,9 +154,11 @@ CAIRN_HOOK(int, aio_suspend, (const aiocb* const* list, int count, const timespe
 CAIRN_TWIN(aio_suspend, aio_suspend64);
 
 CAIRN_HOOK(int, aio_cancel, (int fd, aiocb* request)) {
+  // A number that is not open, or not the request's, is libc's to refuse.
   const bool is_here =
-      cairn::are_any_under_way() &&
-      (request != nullptr ? cairn::is_under_way(request) : cairn::is_under_way(fd));
+      cairn::are_any_under_way() && cairn::sys::fcntl(fd, F_GETFD) >= 0 &&
+      (request != nullptr ? request->aio_fildes == fd && cairn::is_under_way(request)
+                          : cairn::is_under_way(fd));
   return is_here ? AIO_NOTCANCELED : cairn::real::aio_cancel(fd, request);
 }
 CAIRN_TWIN(aio_cancel, aio_cancel64);
