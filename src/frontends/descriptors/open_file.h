@@ -71,6 +71,10 @@ struct OpenFile {
     next.give_extra_to(*backing);
     if (was_shared) backing->note_shared();
   }
+  // The description has ended with its last descriptor.
+  bool has_lost_description() const {
+    return description->generation.load(std::memory_order_acquire) != generation;
+  }
   int private_fd() const { return backing->descriptor(); }
   // The description behind it is common to all sharers of the file past the buffers: it keeps
   // their offset (kOffsetInKernel), and the flock() and open-file-description locks.

@@ -18,6 +18,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/descriptors/reading_descriptor.h"
 #include "frontends/files/mappings.h"
+#include "frontends/files/offset_guard.h"
 #include "frontends/files/orphaned_node.h"
 #include "frontends/files/transit_holds.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -109,6 +110,10 @@ int release_record(OpenFile& file) {
       tell_about(*actor, file, AccessKind::kClose);
       result = close_object(access_of(*actor, file), file.may_write);
       drop_own_locks(*actor, file);
+      {
+        const OffsetGuard guard(*actor, file);
+        file.description->generation.fetch_add(1, std::memory_order_acq_rel);  // for late calls
+      }
       descriptions.destroy(file.index);
     }
   }

@@ -19,6 +19,7 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/file_use.h"
 #include "frontends/files/kernel_offset.h"
+#include "frontends/files/offset_guard.h"
 #include "frontends/files/orphaned_node.h"
 #include "frontends/libc/cancellation.h"
 #include "memory/backing/size_limit.h"
@@ -84,16 +85,6 @@ inline ssize_t finish_write(Actor& actor, FileUse& use, ssize_t written, bool is
   if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, use, written);
   return written;
 }
-
-// The offset lock for a scope; its word stays free of the actor when nothing is to be locked.
-class OffsetGuard {
- public:
-  OffsetGuard(Actor& actor, OpenFile& file)
-      : guard_(file.description->offset_lock, actor.self, actor.owners()) {}
-
- private:
-  OwnedGuard guard_;
-};
 
 [[gnu::noinline]] std::uint64_t offset_in_kernel(const OpenFile& file) {
   const off_t offset = sys::lseek(file.shared_fd(), 0, SEEK_CUR);
@@ -295,6 +286,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   const std::uint32_t flags = file.flags();
   std::uint64_t where = static_cast<std::uint64_t>(offset);
   FileUse use(file);
+  if (__builtin_expect(file.has_lost_description(), 0)) return -EBADF;
   if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
     const iovec part{const_cast<void*>(buffer), length};
     if (is_refused_write(file, &part, 1, where)) return -EINVAL;
@@ -312,7 +304,7 @@ namespace {
                                          std::size_t length) {
   FileUse use(file);
   const OffsetGuard guard(actor, file);
-  if (__builtin_expect(use.is_late(), 0)) return -EBADF;
+  if (__builtin_expect(guard.is_late(), 0)) return -EBADF;
   if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(actor, file)) {
     const iovec part{buffer, length};
     return read_at_kernel_offset(actor, file, &part, 1);
@@ -338,6 +330,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (__builtin_expect(file.reads_plainly && !file.is_offset_in_kernel(), 1)) {
     const OffsetGuard guard(*actor, file);
+    if (__builtin_expect(guard.is_late(), 0)) return -EBADF;
     std::atomic<std::uint64_t>& offset = file.description->offset;
     const std::uint64_t at = offset.load(std::memory_order_relaxed);
     const ObjectIndex index = file.object;
@@ -363,7 +356,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   ssize_t written = 0;
   {
     const OffsetGuard guard(*actor, file);
-    if (__builtin_expect(use.is_late(), 0)) return -EBADF;
+    if (__builtin_expect(guard.is_late(), 0)) return -EBADF;
     if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
         is_offset_moved_by_kernel(*actor, file)) {
       const iovec part{const_cast<void*>(buffer), length};
@@ -404,6 +397,7 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
     return read_parts(*actor, use, vector, begin);
   }
   const OffsetGuard guard(*actor, file);
+  if (guard.is_late()) return -EBADF;
   if (is_offset_moved_by_kernel(*actor, file))
     return read_at_kernel_offset(*actor, file, parts, count);
   const std::uint64_t begin = offset_of_description(file);
@@ -436,8 +430,9 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
     written = appends ? append_parts(*actor, use, vector, &where)
                       : write_parts(*actor, use, vector, where);
-  } else if (const OffsetGuard guard(*actor, file);
-             !appends && is_offset_moved_by_kernel(*actor, file)) {
+  } else if (const OffsetGuard guard(*actor, file); guard.is_late()) {
+    return -EBADF;
+  } else if (!appends && is_offset_moved_by_kernel(*actor, file)) {
     written = write_at_kernel_offset(*actor, file, parts, count);
   } else {
     std::uint64_t where = offset_of_description(file);
@@ -456,6 +451,7 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
   std::int64_t base = 0;
   FileUse use(file);
   const OffsetGuard guard(*actor, file);
+  if (guard.is_late()) return -EBADF;
   switch (whence) {
     case SEEK_SET:
       break;

@@ -192,6 +192,28 @@ TEST_F(FileOpening, AnswersWrongCallsAsTheKernelDoes) {
   EXPECT_EQ(close_tracked(fd), -EBADF);
 }
 
+// As a thread does that has found the record before another one closed the file.
+TEST_F(FileOpening, LateCallsNeitherWriteNorMoveAnOffset) {
+  const int fd = open("late", O_RDWR | O_CREAT);
+  OpenFile* file = DescriptorTable::find(fd);
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(file_write(*file, "abcdef", 6), 6);
+  OpenDescription& description = *file->description;
+  ASSERT_EQ(close_tracked(fd), 0);
+  description.offset = 3;  // another file's, that has the description next
+  char bytes[3] = {};
+  EXPECT_EQ(file_read(*file, bytes, 2), -EBADF);
+  EXPECT_EQ(file_write(*file, "xy", 2), -EBADF);
+  EXPECT_EQ(file_pwrite(*file, "xy", 2, 0), -EBADF);
+  const iovec part{bytes, 2};
+  EXPECT_EQ(file_readv(*file, &part, 1, -1, 0), -EBADF);
+  EXPECT_EQ(file_writev(*file, &part, 1, -1, 0), -EBADF);
+  EXPECT_EQ(file_seek(*file, 1, SEEK_CUR), -EBADF);
+  EXPECT_EQ(file_sync(*file, false), -EBADF);
+  EXPECT_EQ(file_truncate(*file, 0), -EBADF);
+  EXPECT_EQ(description.offset.load(), 3U);
+}
+
 TEST_F(FileOpening, KeepsAnUnlinkedFileUntilItsLastClose) {
   const int fd = open("h", O_RDWR | O_CREAT);
   OpenFile* file = DescriptorTable::find(fd);
