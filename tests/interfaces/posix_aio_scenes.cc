@@ -379,7 +379,7 @@ SCENE(a_full_table) {
   char bytes[8] = {};
   say("read of the other", pread(other, bytes, sizeof bytes, 0));
   say_bytes("other", bytes, 5);
-  close(other);
+  say("close of the other", close(other));
   const int again = open_file("f", O_RDONLY);
   say("read again", pread(again, back.data(), back.size(), 0));
   say("as before", back == cells);
