@@ -125,6 +125,23 @@ class Entry:
         return f"mode={self.mode:o} links={self.links} size={self.size} {self.digest}"
 
 
+def judge_cases(name, cases, run_case):
+    """Goes through the cases of a suite: `run_case(case, work)` answers the problem, or None. Returns: the exit status;
+    what a suite without problems has written is removed."""
+    if not have_cairn():
+        print(f"skipped: {CAIRN} is not built")
+        return SKIPPED
+    work = work_directory(name)
+    problems = 0
+    for case in cases:
+        problem = run_case(case, work)
+        print(f"{case}: {problem or 'as natively'}", flush=True)
+        problems += problem is not None
+    if problems == 0:
+        remove(work)
+    return 1 if problems else 0
+
+
 def read_tree(directory):
     """All names below a directory, with their entries."""
     directory = Path(directory)

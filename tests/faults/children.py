@@ -65,18 +65,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker", required=True)
     options = parser.parse_args()
-    if not under_cairn.have_cairn():
-        print(f"skipped: {under_cairn.CAIRN} is not built")
-        return under_cairn.SKIPPED
-    work = under_cairn.work_directory("children")
-    problems = 0
-    for how, children in CASES.items():
-        problem = run_case(Path(options.worker).resolve(), work, how, children)
-        print(f"{how}: {problem or 'as natively'}", flush=True)
-        problems += problem is not None
-    if problems == 0:
-        under_cairn.remove(work)
-    return 1 if problems else 0
+    worker = Path(options.worker).resolve()
+    return under_cairn.judge_cases("children", CASES, lambda how, work: run_case(worker, work, how, CASES[how]))
 
 
 if __name__ == "__main__":

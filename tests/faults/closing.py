@@ -43,18 +43,9 @@ def main():
     parser.add_argument("--worker", required=True)
     parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
-    if not under_cairn.have_cairn():
-        print(f"skipped: {under_cairn.CAIRN} is not built")
-        return under_cairn.SKIPPED
-    work = under_cairn.work_directory("closing")
-    problems = 0
-    for mode in ("closed", "switched", "jumps", "forks"):
-        problem = run_case(Path(options.worker).resolve(), work, mode, options.seconds)
-        print(f"{mode}: {problem or 'as natively'}", flush=True)
-        problems += problem is not None
-    if problems == 0:
-        under_cairn.remove(work)
-    return 1 if problems else 0
+    worker = Path(options.worker).resolve()
+    return under_cairn.judge_cases("closing", ("closed", "switched", "jumps", "forks"),
+                                   lambda mode, work: run_case(worker, work, mode, options.seconds))
 
 
 if __name__ == "__main__":

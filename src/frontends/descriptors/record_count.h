@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who needs the record of an open file: the application's descriptors of it in this process, and
-// the calls under way that use what is behind it. The record ends with the last of both.
+// The users of an open file's record: the application's descriptors of it in this process, and the
+// calls under way that use what is behind it. The record ends with the last of both.
 //
 //   begin() -> 1 descriptor --add/drop_descriptor(), add/drop_call()--> nothing: the record ends
 //

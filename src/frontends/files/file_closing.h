@@ -22,7 +22,8 @@ int close_tracked(int fd);
 int forget_tracked(int fd);
 
 // Counts a call on the record behind `fd` (OpenFile::count), which has no number of its own.
-// Null when there is none: another thread may close it at any time.
+// Null when there is none: another thread may close it at any time. A handler that jumped out
+// between the two would leave the count behind: the caller keeps handlers out (SignalGateGuard).
 OpenFile* hold_file(int fd);
 void release_held(OpenFile& file);
 // What DescriptorTable had for `fd`, where another file stands already. Null: nothing.

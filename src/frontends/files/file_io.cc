@@ -21,6 +21,7 @@
 #include "frontends/files/kernel_offset.h"
 #include "frontends/files/offset_guard.h"
 #include "frontends/files/orphaned_node.h"
+#include "frontends/files/parts_copy.h"
 #include "frontends/libc/cancellation.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -81,6 +82,13 @@ ssize_t append(Actor& actor, FileUse& use, const void* buffer, std::size_t lengt
   const int error = sync_object(use.access(actor), true, &use.file().description->error_seen);
   return error < 0 ? error : written;
 }
+// What has to be stored before the call returns counts on the record first: once its bytes are in
+// the buffer, the call must not begin again for want of that.
+bool is_too_late_to_store(const Actor& actor, FileUse& use, bool is_durable) {
+  const bool is_stored =
+      is_durable || actor.object(use.object()).handling().mode == BufferingMode::kSync;
+  return __builtin_expect(is_stored, 0) && !use.begin();
+}
 inline ssize_t finish_write(Actor& actor, FileUse& use, ssize_t written, bool is_durable) {
   if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, use, written);
   return written;
@@ -100,39 +108,6 @@ void set_offset(OpenFile& file, std::uint64_t offset) {
   }
   file.description->offset.store(offset, std::memory_order_relaxed);
 }
-
-// The application's vector, as it was when the call began: the bytes of a read may overwrite it.
-class PartsCopy {
- public:
-  PartsCopy() = default;
-  ~PartsCopy() {
-    if (parts_ != few_) sys::munmap(parts_, kBytesMax);
-  }
-  PartsCopy(const PartsCopy&) = delete;
-  PartsCopy& operator=(const PartsCopy&) = delete;
-
-  // 0 or -errno.
-  int take(const iovec* parts, int count) {
-    if (count < 0 || count > IOV_MAX) return -EINVAL;
-    if (count > kFew) {
-      void* memory =
-          sys::mmap(nullptr, kBytesMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (sys::is_error(memory)) return -ENOMEM;
-      parts_ = static_cast<iovec*>(memory);
-    }
-    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(iovec);
-    CAIRN_DCHECK(bytes <= kBytesMax);
-    return user_copy(parts_, parts, bytes) == 0 ? 0 : -EFAULT;
-  }
-  const iovec* get() const { return parts_; }
-
- private:
-  static constexpr int kFew = 32;
-  static constexpr std::size_t kBytesMax = IOV_MAX * sizeof(iovec);
-
-  iovec few_[kFew];
-  iovec* parts_ = few_;
-};
 
 // Sum of the parts, or -errno as the kernel checks a vector.
 ssize_t checked_length(const iovec* parts, int count) {
@@ -287,6 +262,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   std::uint64_t where = static_cast<std::uint64_t>(offset);
   FileUse use(file);
   if (__builtin_expect(file.has_lost_description(), 0)) return -EBADF;
+  if (is_too_late_to_store(*actor, use, is_synchronous(flags))) return -EBADF;
   if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
     const iovec part{const_cast<void*>(buffer), length};
     if (is_refused_write(file, &part, 1, where)) return -EINVAL;
@@ -357,6 +333,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   {
     const OffsetGuard guard(*actor, file);
     if (__builtin_expect(guard.is_late(), 0)) return -EBADF;
+    if (is_too_late_to_store(*actor, use, is_synchronous(flags))) return -EBADF;
     if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
         is_offset_moved_by_kernel(*actor, file)) {
       const iovec part{const_cast<void*>(buffer), length};
@@ -423,7 +400,9 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   const std::uint32_t status = file.flags();
   const bool appends =
       (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
+  const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
   FileUse use(file);
+  if (is_too_late_to_store(*actor, use, is_durable)) return -EBADF;
   ssize_t written = 0;
   if (offset >= 0) {
     std::uint64_t where = static_cast<std::uint64_t>(offset);
@@ -441,7 +420,6 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
                       : write_parts(*actor, use, vector, where);
     if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));
   }
-  const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
   return finish_write(*actor, use, written, is_durable);
 }
 

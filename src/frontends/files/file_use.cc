@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/signal_gate.h"
-#include "frontends/client/process_page.h"
 #include "frontends/files/file_closing.h"
 
 namespace cairn {
@@ -17,16 +16,14 @@ namespace cairn {
     return false;
   }
   is_counted_ = true;
-  is_late_ = is_late();
-  epoch_ = process_page.epoch.load(std::memory_order_relaxed);
+  is_late_ = file_.object != object_;  // given back meanwhile
   descriptor_ = is_late_ ? -1 : file_.private_fd();
   return !is_late_;
 }
 
 [[gnu::noinline]] void FileUse::end() {
   CAIRN_DCHECK(is_counted_);
-  // The child of a fork has none of its parent's calls.
-  if (epoch_ == process_page.epoch.load(std::memory_order_relaxed)) release_held(file_);
+  release_held(file_);
   leave_signal_gate();
 }
 

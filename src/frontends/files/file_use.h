@@ -8,12 +8,12 @@
 //   read_object(use.access(actor), ...)
 //
 // A call that is too late, because the record has ended or is another file's, gets -EBADF; the
-// hooks look then whether the number is open (call_on()).
+// hooks look then whether the number is open (answer() in frontends/posix/late_calls.h).
 //
 // Left open: a thread that rests between its look into the table and the first line of its call
 // until the record, which rests too (open_file_pool.h), is another file's, writes to that. And of a
-// file that works on the program's own number (a full table, POSIX locks) a store
-// that is about to begin may meet another file at that number, as the program's own call may.
+// file that works on the program's own number (a full table, POSIX locks) a store that is about to
+// begin may meet another file at that number, as the program's own call may.
 //
 // Thread safety: a call has one of its own.
 #pragma once
@@ -39,8 +39,6 @@ class FileUse final : public Backing {
   // Counts on the record, if that has not been done, and keeps signal handlers out from then on:
   // one that jumped out would leave the count behind. False: it is too late.
   bool begin() { return is_counted_ ? !is_late_ : count(); }
-  // The record is another file's by now.
-  bool is_late() const { return file_.object != object_; }
 
   bool is_writable() const override { return file_.backing->is_writable(); }
   ssize_t read(std::uint64_t offset, void* buffer, std::size_t length) override;
@@ -66,8 +64,7 @@ class FileUse final : public Backing {
   OpenFile& file_;
   const ObjectIndex object_;
   bool is_counted_ = false;
-  bool is_late_ = false;     // and counted: what ends with that must wait for the end of all locks
-  std::uint32_t epoch_ = 0;  // of the process that has counted
+  bool is_late_ = false;  // and counted: what ends with that must wait for the end of all locks
 };
 
 }  // namespace cairn

@@ -63,7 +63,7 @@ int keep_with_kernel(OpenFile& file) {
                   session.memory().descriptions().hold_through(use.object(), actor->self)};
   LocalGuard guard(lent_lock());
   const unsigned count = lent_count.load(std::memory_order_relaxed);
-  if (is_lent(file.object)) {
+  if (is_lent(use.object())) {
     give_up(lent);  // another thread was faster
   } else if (count < kLentMax) {
     CAIRN_DCHECK(lent.object != ObjectIndex::kNone);

@@ -9,6 +9,7 @@
 // Thread safety: any thread, each with one of its own.
 #pragma once
 
+#include "base/signal_gate.h"
 #include "frontends/descriptors/open_file.h"
 
 namespace cairn {
@@ -26,6 +27,7 @@ class NamedWriter {
   PosixBacking& backing() { return record_ != nullptr ? *record_->backing : own_; }
 
  private:
+  SignalGateGuard gate_;  // a handler that jumped out would leave the file held
   ObjectIndex object_;
   OpenFile* record_;  // null: the descriptor is `fd_`
   int fd_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_closing.h"
@@ -82,6 +83,7 @@ bool is_short_and_in_memory(const OpenFile& file, const aiocb* request) {
 int submit_read(OpenFile& file, aiocb* request) {
   if (!has_priority(request)) return refuse(request, EINVAL);
   if (is_short_and_in_memory(file, request)) return submit(file, request, false);
+  const SignalGateGuard gate;
   OpenFile* const held = hold_file(request->aio_fildes);
   if (held == nullptr) return real::aio_read(request);  // closed meanwhile, as libc will find
   if (read_in_thread(*held, request)) return 0;

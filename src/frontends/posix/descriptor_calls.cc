@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/number_room.h"
@@ -49,6 +50,7 @@ namespace {
 // so that nobody ends it meanwhile.
 template <typename Make>
 int duplicate_held(int fd, bool close_on_exec, Make&& make) {
+  const SignalGateGuard gate;
   OpenFile* const file = hold_file(fd);
   const int made = make();
   if (file == nullptr) {

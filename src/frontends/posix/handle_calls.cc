@@ -5,6 +5,7 @@
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
 
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
@@ -55,6 +56,7 @@ long open_tree_managed(int directory, const char* path, unsigned flags) {
 // caller gets a placeholder, which answers EBADF.
 long get_descriptor(int process, int target, unsigned flags) {
   const long fd = sys::call(SYS_pidfd_getfd, process, target, flags);
+  const SignalGateGuard gate;
   OpenFile* const file = fd >= 0 ? hold_file(target) : nullptr;
   if (file == nullptr) return fd;
   if (is_one_description(static_cast<int>(fd), target))
