@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
     worker = Path(options.worker).resolve()
-    return under_cairn.judge_cases("closing", ("closed", "switched", "jumps", "forks"),
+    return under_cairn.judge_cases("closing", ("closed", "switched", "third", "jumps", "forks", "reading"),
                                    lambda mode, work: run_case(worker, work, mode, options.seconds))
 
 

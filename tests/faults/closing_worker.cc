@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs whose threads use a number that becomes another file's meanwhile, or end a call halfway:
-//   cairn_closing_worker closed|switched|jumps|forks SECONDS DIRECTORY
+//   cairn_closing_worker closed|switched|third|jumps|forks|reading SECONDS DIRECTORY
 // DIRECTORY has the files A, B and Z of kFileBytes, each full of its letter.
 //   closed    the number is closed and opened again: a call gets one of the files, or an error.
 //             Afterwards all have their letters.
 //   switched  dup2() puts A and B at the number in turn: each call gets one of them, and Z, which
 //             others open and close, keeps its letters
-//   jumps     a signal handler jumps out of reads: the lock of the file ends with its close
+//   third     dup2() puts A and a pipe at the number in turn, while Z is opened: no call on the
+//             number gives Z a time or a lock
+//   jumps     a signal handler jumps out of reads and of dup2(): the lock of the file ends with its
+//             close
 //   forks     children are made while threads duplicate a number: one that closes all it has, has
 //             the file open no longer
+//   reading   a child is made while a closed file is being read: the lock ends with the read
 // Exit status 0: everything did what it natively does.
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -171,6 +176,48 @@ bool switched(int seconds, const std::string& directory) {
   return have_their_letters(directory, "Z");
 }
 
+void keep_stamping(int number) {
+  const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  while (!has_ended) {
+    (void)!futimens(number, times);
+    (void)flock(number, LOCK_EX | LOCK_NB);
+  }
+}
+
+// How often Z has got a time or a lock.
+int opened_meanwhile(const std::string& directory, int number, int plain) {
+  const std::string path = directory + "/Z";
+  int wrong = 0;
+  while (!has_ended) {
+    const int file = open((directory + "/A").c_str(), O_RDWR);
+    if (dup2(file, number) != number) fail("dup2");
+    close(file);
+    usleep(50);
+    if (dup2(plain, number) != number) fail("dup2");
+    const int opened = open(path.c_str(), O_RDWR);
+    usleep(50);
+    struct stat status{};
+    fstat(opened, &status);
+    const int again = open(path.c_str(), O_RDWR);
+    wrong += status.st_mtime == 1'000'000'000 || flock(again, LOCK_EX | LOCK_NB) != 0 ? 1 : 0;
+    close(again);
+    close(opened);
+  }
+  return wrong;
+}
+
+bool third(int seconds, const std::string& directory) {
+  int ends[2];
+  constexpr int kNumber = 300;
+  if (pipe(ends) != 0 || dup2(ends[0], kNumber) != kNumber) fail("pipe");
+  int wrong = 0;
+  const auto stamp = [] { keep_stamping(kNumber); };
+  run_for(seconds, {[&] { wrong = opened_meanwhile(directory, kNumber, ends[0]); }, stamp, stamp,
+                    stamp, stamp});
+  printf("%d times Z has got a time or a lock\n", wrong);
+  return wrong == 0;
+}
+
 sigjmp_buf before_read;
 volatile sig_atomic_t may_jump = 0;
 
@@ -196,6 +243,15 @@ bool is_read_left(int file, off_t at) {
   return false;
 }
 
+// Whether the handler has jumped out of dup2().
+bool is_duplicate_left(int file, int spare) {
+  if (sigsetjmp(before_read, 1) != 0) return true;
+  may_jump = 1;
+  set_timer(100);
+  while (may_jump != 0) (void)!dup2(file, spare);
+  return false;
+}
+
 bool jumps(const std::string& directory) {
   signal(SIGALRM, jump);
   int jumped = 0;
@@ -206,6 +262,9 @@ bool jumps(const std::string& directory) {
       const int file = open(path.c_str(), O_RDWR);
       if (flock(file, LOCK_EX | LOCK_NB) != 0) fail("flock");
       jumped += is_read_left(file, static_cast<off_t>(at)) ? 1 : 0;
+      constexpr int kSpare = 300;
+      for (int round = 0; round < 10; ++round) jumped += is_duplicate_left(file, kSpare) ? 1 : 0;
+      close(kSpare);
       close(file);
       const int again = open(path.c_str(), O_RDWR);
       kept += flock(again, LOCK_EX | LOCK_NB) != 0 ? 1 : 0;
@@ -257,6 +316,28 @@ bool forks(const std::string& directory) {
   return kept == 0;
 }
 
+bool reading(const std::string& directory) {
+  const std::string path = directory + "/A";
+  const int file = open(path.c_str(), O_RDWR);
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) fail("flock");
+  std::vector<char> bytes(kFileBytes);
+  std::thread reader([&] { (void)!pread(file, bytes.data(), bytes.size(), 0); });
+  usleep(3000);
+  close(file);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  reader.join();
+  const int again = open(path.c_str(), O_RDWR);
+  const bool is_free = flock(again, LOCK_EX | LOCK_NB) == 0;
+  printf("the lock is %s\n", is_free ? "free" : "the child's");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return is_free;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -267,6 +348,8 @@ int main(int count, char** words) {
   bool is_right = false;
   if (mode == "closed") is_right = closed(seconds, directory);
   if (mode == "switched") is_right = switched(seconds, directory);
+  if (mode == "third") is_right = third(seconds, directory);
+  if (mode == "reading") is_right = reading(directory);
   if (mode == "jumps") is_right = jumps(directory);
   if (mode == "forks") is_right = forks(directory);
   return is_right ? 0 : 1;

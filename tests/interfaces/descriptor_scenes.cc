@@ -474,3 +474,21 @@ SCENE(direct_where_there_is_none) {
   say("opened", open("f", O_RDONLY | O_DIRECT) >= 0);
   say_file("f");
 }
+
+// With no number left a file is worked on by the program's own: its duplicate outlives that.
+SCENE(a_duplicate_in_a_full_table) {
+  close(make_file("f", "0123456789"));
+  const rlimit few{40, 40};
+  say("limit", setrlimit(RLIMIT_NOFILE, &few));
+  int last = -1;
+  for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;) last = fd;
+  close(last);
+  const int fd = open_file("f", O_RDWR);
+  const int duplicate = dup2(fd, last - 1);
+  say("close", close(fd));
+  say("write", write(duplicate, "abc", 3));
+  say("fsync", fsync(duplicate));
+  say("truncate", ftruncate(duplicate, 5));
+  say("close", close(duplicate));
+  say_file("f");
+}

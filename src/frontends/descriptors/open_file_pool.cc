@@ -25,13 +25,19 @@ struct Queue {
 };
 // All under ProcessLock::kOpenFiles.
 constinit Queue resting{};
+// Records side by side; in a mapped one they follow this.
+struct Chunk {
+  Chunk* older;
+  OpenFile* begin;
+  OpenFile* end;
+};
+constinit Chunk* newest = nullptr;
 // Records of the newest chunk that were never used: nobody touches their pages before.
 constinit OpenFile* unused = nullptr;
-constinit OpenFile* unused_end = nullptr;
 // The first records of a process: a short program makes no mapping for the others.
 constexpr std::size_t kFirst = 8;
 alignas(OpenFile) constinit unsigned char first_records[kFirst * sizeof(OpenFile)] = {};
-constinit bool has_used_first = false;
+constinit Chunk first_chunk{};
 
 void push(OpenFile* file) {
   file->next_free = nullptr;
@@ -56,18 +62,24 @@ OpenFile* pop() {
   return file;
 }
 
+void begin_chunk(Chunk* chunk, void* records, std::size_t count) {
+  auto* const begin = static_cast<OpenFile*>(records);
+  *chunk = Chunk{newest, begin, begin + count};
+  newest = chunk;
+  unused = begin;
+}
+
 bool grow() {
-  if (!has_used_first) {
-    has_used_first = true;
-    unused = reinterpret_cast<OpenFile*>(first_records);
-    unused_end = unused + kFirst;
+  if (newest == nullptr) {
+    begin_chunk(&first_chunk, first_records, kFirst);
     return true;
   }
   void* memory =
       sys::mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sys::is_error(memory)) return false;
-  unused = static_cast<OpenFile*>(memory);
-  unused_end = unused + kChunkBytes / sizeof(OpenFile);
+  constexpr std::size_t kHead = (sizeof(Chunk) + sizeof(OpenFile) - 1) / sizeof(OpenFile);
+  begin_chunk(static_cast<Chunk*>(memory), static_cast<OpenFile*>(memory) + kHead,
+              kChunkBytes / sizeof(OpenFile) - kHead);
   return true;
 }
 
@@ -76,7 +88,7 @@ OpenFile* next_record() {
   if (resting.count > kRestingMax) return pop();
   if (resting.count > 0 && monotonic_coarse_ms() - resting.head->rests_since_ms > kRestMs)
     return pop();
-  if (unused != unused_end || grow()) return unused++;
+  if ((newest != nullptr && unused != newest->end) || grow()) return unused++;
   return resting.count > 0 ? pop() : nullptr;
 }
 
@@ -89,6 +101,13 @@ OpenFile* OpenFilePool::take() {
     file = next_record();
   }
   return file == nullptr ? nullptr : new (file) OpenFile();
+}
+
+void OpenFilePool::for_each(void (*visit)(OpenFile& file)) {
+  for (const Chunk* chunk = newest; chunk != nullptr; chunk = chunk->older) {
+    const OpenFile* const end = chunk == newest ? unused : chunk->end;
+    for (OpenFile* file = chunk->begin; file != end; ++file) visit(*file);
+  }
 }
 
 void OpenFilePool::give_back(OpenFile* file) {

@@ -15,6 +15,8 @@ class OpenFilePool {
   // A reset record, or null when the process has no memory left.
   static OpenFile* take();
   static void give_back(OpenFile* file);
+  // All that were ever taken, those that rest included. Requires: no other thread runs.
+  static void for_each(void (*visit)(OpenFile& file));
 };
 
 }  // namespace cairn

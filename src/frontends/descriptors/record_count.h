@@ -35,7 +35,20 @@ class RecordCount {
     return word_.compare_exchange_strong(alone, 0, std::memory_order_acq_rel);
   }
 
+  // The child of a fork has its parent's descriptors, and neither its calls nor what other threads
+  // were about to count: in between, its descriptors are added anew.
+  void begin_recount() {
+    if (!is_none()) word_.store(kUnderRecount, std::memory_order_relaxed);
+  }
+  // Whether there was something, and nothing is left.
+  bool end_recount() {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    word_.store(word & ~kUnderRecount, std::memory_order_relaxed);
+    return word == kUnderRecount;
+  }
+
  private:
+  static constexpr std::uint64_t kUnderRecount = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kDescriptor = 1;
   static constexpr std::uint64_t kCall = std::uint64_t{1} << 32;
 

@@ -37,5 +37,23 @@ TEST(RecordCount, TheOnlyDescriptorIsDroppedAlone) {
   EXPECT_TRUE(count.is_none());
 }
 
+TEST(RecordCount, AChildCountsItsDescriptorsAnew) {
+  RecordCount kept;
+  RecordCount left;
+  RecordCount none;
+  kept.begin();
+  left.begin();
+  EXPECT_TRUE(left.add_call());
+  EXPECT_FALSE(left.drop_descriptor());
+  for (RecordCount* count : {&kept, &left, &none}) count->begin_recount();
+  EXPECT_TRUE(kept.add_descriptor());
+  EXPECT_TRUE(kept.add_descriptor());
+  EXPECT_FALSE(kept.end_recount());
+  EXPECT_TRUE(left.end_recount()) << "only a call of the parent's had it";
+  EXPECT_FALSE(none.end_recount());
+  EXPECT_EQ(kept.descriptors(), 2U);
+  EXPECT_TRUE(left.is_none());
+}
+
 }  // namespace
 }  // namespace cairn

@@ -14,6 +14,7 @@
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file_pool.h"
+#include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/descriptors/reading_descriptor.h"
@@ -140,6 +141,23 @@ int count_down(OpenFile& file, int fd) {
   return file.count.drop_descriptor() ? end_record(file, fd) : 0;
 }
 
+// There is no number left for a record whose own is about to be closed: it works on another of the
+// program's, as far as that is a real one. Without one nobody reads another file's bytes there.
+void stay_at_duplicate(OpenFile& file) {
+  int other = -1;
+  DescriptorTable::for_each([&](int fd, OpenFile& there) {
+    if (&there == &file && !is_placeholder(fd)) other = fd;
+  });
+  file.work_on(other, other < 0 ? O_RDONLY : static_cast<int>(file.flags() & O_ACCMODE));
+}
+
+// The program's own number, if the record works on that: it has been closed already, and may be
+// another file's now. Else -1.
+int closed_number(const OpenFile& file) {
+  const int own = file.private_fd();
+  return PrivateDescriptors::is_private(own) ? -1 : own;
+}
+
 // No descriptor of the program's is closed here, so what it has locked stays locked.
 void keep_for_locks(OpenFile& file) {
   PosixBacking left(-1, O_RDONLY);
@@ -167,10 +185,10 @@ void release_held(OpenFile& file) {
   if (!file.count.drop_call()) return;
   (void)release_record(file);
   if (PosixLocks::is_locked(file.object)) keep_for_locks(file);
-  // A number of the program's own has been closed already, and may be another file's now.
-  const int own = file.private_fd();
-  discard_record(file, PrivateDescriptors::is_private(own) ? -1 : own);
+  discard_record(file, closed_number(file));
 }
+
+void drop_in_child(OpenFile& file) { drop_private(file, closed_number(file)); }
 
 void release_displaced(OpenFile* file, int fd) {
   if (file == nullptr) return;
@@ -205,8 +223,7 @@ int forget_tracked(int fd) {
   // As long as this number counts, nobody else is the last one, who would close it.
   if (file->private_fd() == fd) {
     if (file->count.drop_if_alone()) return end_record(*file, fd);
-    // With no number left for it, nobody reads another file's bytes at this one.
-    if (!leave_number(*file, fd)) file->work_on(-1, O_RDONLY);
+    if (!leave_number(*file, fd)) stay_at_duplicate(*file);
   }
   return count_down(*file, fd);
 }

@@ -36,6 +36,8 @@ void return_to_number(OpenFile& file, int fd);
 
 // Ends the process's hold on the description, and with the last hold the description itself.
 int release_record(OpenFile& file);
+// In the child of a fork, a record that only the parent has: its descriptors are closed.
+void drop_in_child(OpenFile& file);
 // Gives the record back to its pool and closes its private descriptor, unless that is
 // `placeholder`, the application's own number.
 void discard_record(OpenFile& file, int placeholder);

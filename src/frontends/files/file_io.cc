@@ -203,10 +203,10 @@ int objection_to_flags(const OpenFile& file, int flags) {
 
 // Whether the file system has no files as long as that: some of them end at 4 GiB, ext4 at 16 TiB.
 // The private descriptor's own offset is nobody's, unless the kernel keeps the program's there.
-bool is_past_the_largest_file(const OpenFile& file, off_t target) {
+bool is_past_the_largest_file(FileUse& use, off_t target) {
   constexpr off_t kEverywhere = UINT32_MAX;
-  if (__builtin_expect(target <= kEverywhere, 1) || file.is_offset_in_kernel()) return false;
-  return sys::lseek(file.private_fd(), target, SEEK_SET) == -EINVAL;
+  if (__builtin_expect(target <= kEverywhere, 1) || use.file().is_offset_in_kernel()) return false;
+  return use.begin() && sys::lseek(use.descriptor(), target, SEEK_SET) == -EINVAL;
 }
 
 // Positions of data and holes: the backing file answers once it has everything.
@@ -283,7 +283,7 @@ namespace {
   if (__builtin_expect(guard.is_late(), 0)) return -EBADF;
   if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(actor, file)) {
     const iovec part{buffer, length};
-    return read_at_kernel_offset(actor, file, &part, 1);
+    return read_at_kernel_offset(actor, use, &part, 1);
   }
   const std::uint64_t offset = offset_of_description(file);
   if (__builtin_expect(is_past_all_offsets(offset, length), 0)) return -EINVAL;
@@ -337,7 +337,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
     if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
         is_offset_moved_by_kernel(*actor, file)) {
       const iovec part{const_cast<void*>(buffer), length};
-      written = write_at_kernel_offset(*actor, file, &part, 1);
+      written = write_at_kernel_offset(*actor, use, &part, 1);
     } else {
       std::uint64_t offset = offset_of_description(file);
       if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
@@ -376,7 +376,7 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   const OffsetGuard guard(*actor, file);
   if (guard.is_late()) return -EBADF;
   if (is_offset_moved_by_kernel(*actor, file))
-    return read_at_kernel_offset(*actor, file, parts, count);
+    return read_at_kernel_offset(*actor, use, parts, count);
   const std::uint64_t begin = offset_of_description(file);
   if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
   const ssize_t got = read_parts(*actor, use, vector, begin);
@@ -412,7 +412,7 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   } else if (const OffsetGuard guard(*actor, file); guard.is_late()) {
     return -EBADF;
   } else if (!appends && is_offset_moved_by_kernel(*actor, file)) {
-    written = write_at_kernel_offset(*actor, file, parts, count);
+    written = write_at_kernel_offset(*actor, use, parts, count);
   } else {
     std::uint64_t where = offset_of_description(file);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
@@ -452,7 +452,7 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
   }
   off_t target = 0;
   if (__builtin_add_overflow(base, offset, &target) || target < 0) return -EINVAL;
-  if (is_past_the_largest_file(file, target)) return -EINVAL;
+  if (is_past_the_largest_file(use, target)) return -EINVAL;
   set_offset(file, static_cast<std::uint64_t>(target));
   return target;
 }

@@ -10,9 +10,10 @@
 // A call that is too late, because the record has ended or is another file's, gets -EBADF; the
 // hooks look then whether the number is open (answer() in frontends/posix/late_calls.h).
 //
-// Left open: a thread that rests between its look into the table and the first line of its call
-// until the record, which rests too (open_file_pool.h), is another file's, writes to that. And of a
-// file that works on the program's own number (a full table, POSIX locks) a store that is about to
+// Left open: a call that waits for somebody else's lock (flock(), F_SETLKW) counts on nothing. A
+// thread that rests between its look into the table and the first line of its call until the
+// record, which rests too (open_file_pool.h), is another file's, writes to that. And where the
+// record works on the program's own number (a full table, POSIX locks), a store that is about to
 // begin may meet another file at that number, as the program's own call may.
 //
 // Thread safety: a call has one of its own.

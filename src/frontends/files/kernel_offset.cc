@@ -16,7 +16,9 @@ using Call = ssize_t (*)(int fd, const iovec* parts, int count);
 using Rule = bool (*)(OpenFile& file, const iovec* parts, int count, std::uint64_t offset);
 
 // A call on the backing file itself, unless the rules of O_DIRECT refuse it.
-ssize_t call_kernel(OpenFile& file, const iovec* parts, int count, Rule is_refused, Call call) {
+ssize_t call_kernel(FileUse& use, const iovec* parts, int count, Rule is_refused, Call call) {
+  if (!use.begin()) return -EBADF;
+  OpenFile& file = use.file();
   const off_t offset = sys::lseek(file.shared_fd(), 0, SEEK_CUR);
   if (offset < 0) return offset;
   if (is_refused(file, parts, count, static_cast<std::uint64_t>(offset))) return -EINVAL;
@@ -33,10 +35,10 @@ bool is_offset_moved_by_kernel(Actor& actor, OpenFile& file) {
   return actor.object(file.object).through.load(std::memory_order_seq_cst) != 0;
 }
 
-ssize_t read_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count) {
-  CAIRN_DCHECK(file.is_offset_in_kernel());
-  CAIRN_DCHECK(file.description->offset_lock.holder() == actor.self);
-  const ssize_t got = call_kernel(file, parts, count, is_refused_read, sys::readv);
+ssize_t read_at_kernel_offset(Actor& actor, FileUse& use, const iovec* parts, int count) {
+  CAIRN_DCHECK(use.file().is_offset_in_kernel());
+  CAIRN_DCHECK(use.file().description->offset_lock.holder() == actor.self);
+  const ssize_t got = call_kernel(use, parts, count, is_refused_read, sys::readv);
   actor.count(Counter::kReads, 1);
   if (got <= 0) return got;
   actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));
@@ -44,15 +46,15 @@ ssize_t read_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, 
   return got;
 }
 
-ssize_t write_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count) {
-  CAIRN_DCHECK(file.is_offset_in_kernel());
-  CAIRN_DCHECK(file.description->offset_lock.holder() == actor.self);
-  const ssize_t put = call_kernel(file, parts, count, is_refused_write, sys::writev);
+ssize_t write_at_kernel_offset(Actor& actor, FileUse& use, const iovec* parts, int count) {
+  CAIRN_DCHECK(use.file().is_offset_in_kernel());
+  CAIRN_DCHECK(use.file().description->offset_lock.holder() == actor.self);
+  const ssize_t put = call_kernel(use, parts, count, is_refused_write, sys::writev);
   actor.count(Counter::kWrites, 1);
   if (put <= 0) return put;
   actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(put));
   actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
-  return store_if_promised(access_of(actor, file), put);
+  return store_if_promised(use.access(actor), put);
 }
 
 }  // namespace cairn

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "frontends/descriptors/open_file.h"
+#include "frontends/files/file_use.h"
 
 namespace cairn {
 
@@ -21,7 +21,7 @@ namespace cairn {
 bool is_offset_moved_by_kernel(Actor& actor, OpenFile& file);
 
 // readv(2) and writev(2). Requires: is_offset_moved_by_kernel(), and no O_APPEND.
-ssize_t read_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count);
-ssize_t write_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count);
+ssize_t read_at_kernel_offset(Actor& actor, FileUse& use, const iovec* parts, int count);
+ssize_t write_at_kernel_offset(Actor& actor, FileUse& use, const iovec* parts, int count);
 
 }  // namespace cairn

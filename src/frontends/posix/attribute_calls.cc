@@ -12,6 +12,7 @@
 #include "frontends/files/guard_change.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/late_calls.h"
 #include "frontends/posix/times.h"
 
 namespace cairn {
@@ -35,14 +36,8 @@ constinit RealCall<long(int, int)> fpathconf{"fpathconf"};
 
 namespace {
 
-int real_descriptor(int fd) {
-  OpenFile* file = DescriptorTable::find(fd);
-  return file == nullptr ? fd : file->private_fd();
-}
-
 // The change moved the file's ctime, and our copy of it follows.
-int after_change(int result, int fd) {
-  OpenFile* file = DescriptorTable::find(fd);
+int after_change(int result, OpenFile* file) {
   if (result == 0 && file != nullptr) {
     const ErrnoKeeper keeper;
     adopt_kernel_times(*file);
@@ -56,32 +51,43 @@ int after_change(int result, int fd) {
 using cairn::after_change;
 using cairn::DescriptorTable;
 using cairn::GuardChange;
-using cairn::real_descriptor;
+using cairn::OpenFile;
+using cairn::with_open_file;
 
 CAIRN_HOOK(int, fchmod, (int fd, mode_t mode)) {
-  const GuardChange guard(DescriptorTable::find(fd), cairn::is_guarding_mode(mode));
-  return after_change(cairn::real::fchmod(real_descriptor(fd), mode), fd);
+  return with_open_file(fd, [=](OpenFile* file, int real) {
+    const GuardChange guard(file, cairn::is_guarding_mode(mode));
+    return after_change(cairn::real::fchmod(real, mode), file);
+  });
 }
 
 CAIRN_HOOK(int, fchown, (int fd, uid_t user, gid_t group)) {
-  return after_change(cairn::real::fchown(real_descriptor(fd), user, group), fd);
+  return with_open_file(fd, [=](OpenFile* file, int real) {
+    return after_change(cairn::real::fchown(real, user, group), file);
+  });
 }
 
 CAIRN_HOOK(int, fsetxattr, (int fd, const char* name, const void* value, size_t size, int flags)) {
-  const GuardChange guard(DescriptorTable::find(fd), cairn::is_guarding_attribute(name));
-  return after_change(cairn::real::fsetxattr(real_descriptor(fd), name, value, size, flags), fd);
+  return with_open_file(fd, [=](OpenFile* file, int real) {
+    const GuardChange guard(file, cairn::is_guarding_attribute(name));
+    return after_change(cairn::real::fsetxattr(real, name, value, size, flags), file);
+  });
 }
 
 CAIRN_HOOK(ssize_t, fgetxattr, (int fd, const char* name, void* value, size_t size)) {
-  return cairn::real::fgetxattr(real_descriptor(fd), name, value, size);
+  return with_open_file(
+      fd, [=](OpenFile*, int real) { return cairn::real::fgetxattr(real, name, value, size); });
 }
 
 CAIRN_HOOK(ssize_t, flistxattr, (int fd, char* list, size_t size)) {
-  return cairn::real::flistxattr(real_descriptor(fd), list, size);
+  return with_open_file(
+      fd, [=](OpenFile*, int real) { return cairn::real::flistxattr(real, list, size); });
 }
 
 CAIRN_HOOK(int, fremovexattr, (int fd, const char* name)) {
-  return after_change(cairn::real::fremovexattr(real_descriptor(fd), name), fd);
+  return with_open_file(fd, [=](OpenFile* file, int real) {
+    return after_change(cairn::real::fremovexattr(real, name), file);
+  });
 }
 
 // libc asks by an ioctl of its own, which a placeholder answers with EBADF instead of ENOTTY.
@@ -91,22 +97,30 @@ CAIRN_HOOK(int, isatty, (int fd)) {
   return 0;
 }
 
-CAIRN_HOOK(char*, ttyname, (int fd)) { return cairn::real::ttyname(real_descriptor(fd)); }
+CAIRN_HOOK(char*, ttyname, (int fd)) {
+  return with_open_file(fd, [=](OpenFile*, int real) { return cairn::real::ttyname(real); });
+}
 
 CAIRN_HOOK(int, ttyname_r, (int fd, char* name, size_t size)) {
-  return cairn::real::ttyname_r(real_descriptor(fd), name, size);
+  return with_open_file(
+      fd, [=](OpenFile*, int real) { return cairn::real::ttyname_r(real, name, size); });
 }
 
 CAIRN_HOOK(int, tcgetattr, (int fd, termios* settings)) {
-  return cairn::real::tcgetattr(real_descriptor(fd), settings);
+  return with_open_file(
+      fd, [=](OpenFile*, int real) { return cairn::real::tcgetattr(real, settings); });
 }
 
 CAIRN_HOOK(int, tcsetattr, (int fd, int when, const termios* settings)) {
-  return cairn::real::tcsetattr(real_descriptor(fd), when, settings);
+  return with_open_file(
+      fd, [=](OpenFile*, int real) { return cairn::real::tcsetattr(real, when, settings); });
 }
 
-CAIRN_HOOK(pid_t, tcgetpgrp, (int fd)) { return cairn::real::tcgetpgrp(real_descriptor(fd)); }
+CAIRN_HOOK(pid_t, tcgetpgrp, (int fd)) {
+  return with_open_file(fd, [=](OpenFile*, int real) { return cairn::real::tcgetpgrp(real); });
+}
 
 CAIRN_HOOK(long, fpathconf, (int fd, int name)) {
-  return cairn::real::fpathconf(real_descriptor(fd), name);
+  return with_open_file(fd,
+                        [=](OpenFile*, int real) { return cairn::real::fpathconf(real, name); });
 }

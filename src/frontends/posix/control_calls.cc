@@ -17,6 +17,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/posix/descriptor_calls.h"
 #include "frontends/posix/exec_plan.h"
+#include "frontends/posix/late_calls.h"
 #include "frontends/posix/lock_calls.h"
 
 namespace cairn {
@@ -80,6 +81,13 @@ int set_lease(OpenFile& file, long kind) {
   return sys::fcntl(file.private_fd(), F_SETLEASE, kind);
 }
 
+// Commands on the number alone, and those that wait for somebody else's lock while handlers run.
+bool keeps_nothing_open(int command) {
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC || command == F_GETFD ||
+         command == F_SETFD || command == F_GETFL || command == kSameDescription ||
+         command == F_SETLKW || command == F_OFD_SETLKW;
+}
+
 int control(int fd, OpenFile& file, int command, long argument) {
   switch (command) {
     case F_DUPFD:
@@ -122,8 +130,15 @@ CAIRN_HOOK(int, fcntl, (int fd, int command, ...)) {
   va_start(arguments, command);
   const long argument = va_arg(arguments, long);
   va_end(arguments);
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file != nullptr) return cairn::with_errno(cairn::control(fd, *file, command, argument));
+  OpenFile* found = DescriptorTable::find(fd);
+  if (found != nullptr && cairn::keeps_nothing_open(command))
+    return cairn::with_errno(cairn::control(fd, *found, command, argument));
+  if (found != nullptr) {
+    return cairn::with_open_file(fd, [=](OpenFile* file, int real) {
+      return file != nullptr ? cairn::with_errno(cairn::control(fd, *file, command, argument))
+                             : cairn::real::fcntl(real, command, argument);
+    });
+  }
   if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) && cairn::may_be_ours(fd)) {
     return cairn::with_errno(
         cairn::duplicate_above(fd, static_cast<int>(argument), command == F_DUPFD_CLOEXEC));

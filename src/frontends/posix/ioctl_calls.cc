@@ -25,6 +25,7 @@
 #include "frontends/posix/descriptor_calls.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/posix/ioctl_table.h"
+#include "frontends/posix/late_calls.h"
 #include "frontends/posix/shared_extents.h"
 
 namespace cairn {
@@ -273,8 +274,11 @@ CAIRN_HOOK(int, ioctl, (int fd, unsigned long number, ...)) {
   va_start(arguments, number);
   const long argument = va_arg(arguments, long);
   va_end(arguments);
-  cairn::OpenFile* file = DescriptorTable::find(fd);
   const cairn::IoctlRule rule = cairn::ioctl_rule(number);
-  if (file == nullptr && !rule.concerns_others()) return cairn::real::ioctl(fd, number, argument);
-  return cairn::with_errno(cairn::control(cairn::Request{fd, file, rule.request, argument}, rule));
+  if (DescriptorTable::find(fd) == nullptr && !rule.concerns_others())
+    return cairn::real::ioctl(fd, number, argument);
+  return cairn::with_open_file(fd, [&](cairn::OpenFile* file, int) {
+    const cairn::Request request{fd, file, rule.request, argument};
+    return cairn::with_errno(cairn::control(request, rule));
+  });
 }

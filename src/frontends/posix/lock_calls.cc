@@ -11,6 +11,7 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/posix/late_calls.h"
 
 namespace cairn {
 namespace real {
@@ -80,24 +81,34 @@ int lock_from_here(OpenFile& file, int command, off_t length) {
   }
 }
 
+// The lock belongs to the open description: the private descriptor's, which dup, fork and exec
+// share.
+int lock_description(OpenFile* file, int fd, int operation) {
+  if (file == nullptr) return real::flock(fd, operation);
+  if ((operation & LOCK_UN) == 0) file->description->flags.fetch_or(kHasOwnLocks);
+  return real::flock(file->shared_fd(), operation);
+}
+
 }  // namespace
 }  // namespace cairn
 
 using cairn::DescriptorTable;
 using cairn::OpenFile;
 
+// One that waits for somebody else's lock keeps no file open: the program's handlers have to run
+// meanwhile.
 CAIRN_HOOK(int, flock, (int fd, int operation)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  // The lock belongs to the open description: the private descriptor's, which dup, fork and exec
-  // share.
-  if (file == nullptr) return cairn::real::flock(fd, operation);
-  if ((operation & LOCK_UN) == 0) file->description->flags.fetch_or(cairn::kHasOwnLocks);
-  return cairn::real::flock(file->shared_fd(), operation);
+  const bool may_wait = (operation & (LOCK_UN | LOCK_NB)) == 0;
+  if (may_wait) return cairn::lock_description(DescriptorTable::find(fd), fd, operation);
+  return cairn::with_open_file(
+      fd, [=](OpenFile* file, int real) { return cairn::lock_description(file, real, operation); });
 }
 
 CAIRN_HOOK(int, lockf, (int fd, int command, off_t length)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::lockf(fd, command, length);
-  return cairn::with_errno(cairn::lock_from_here(*file, command, length));
+  const auto lock = [=](OpenFile* file, int real) {
+    if (file == nullptr) return cairn::real::lockf(real, command, length);
+    return cairn::with_errno(cairn::lock_from_here(*file, command, length));
+  };
+  return command == F_LOCK ? lock(DescriptorTable::find(fd), fd) : cairn::with_open_file(fd, lock);
 }
 CAIRN_TWIN(lockf, lockf64);

@@ -20,6 +20,7 @@
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
+#include "frontends/descriptors/open_file_pool.h"
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/kernel_files.h"
@@ -175,12 +176,13 @@ void name_child_of_fork(pid_t child) {
   TransitHolds::name_child(child);
 }
 
-// The child of a fork has its parent's descriptors, and neither its calls nor what other threads
-// were about to count.
 void recount_records() {
-  DescriptorTable::for_each([](int, OpenFile& file) { file.count.clear(); });
+  OpenFilePool::for_each([](OpenFile& file) { file.count.begin_recount(); });
   DescriptorTable::for_each([](int, OpenFile& file) {
     if (!file.count.add_descriptor()) file.count.begin();
+  });
+  OpenFilePool::for_each([](OpenFile& file) {
+    if (file.count.end_recount()) drop_in_child(file);
   });
 }
 

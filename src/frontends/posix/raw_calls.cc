@@ -15,6 +15,7 @@
 #include "frontends/files/file_opening.h"
 #include "frontends/libc/hook.h"
 #include "frontends/paths/buffer_candidate.h"
+#include "frontends/posix/late_calls.h"
 #include "frontends/posix/raw_syscall_table.h"
 #include "frontends/posix/times.h"
 
@@ -51,26 +52,29 @@ long call_at(long number, const RawArguments& arguments) {
   char first = '\0';
   const bool is_empty = (flags & AT_EMPTY_PATH) != 0 &&
                         (path == nullptr || (get_user(&first, path) && first == '\0'));
-  OpenFile* file = is_empty ? DescriptorTable::find(arguments.number(0)) : nullptr;
-  RawArguments changed = arguments;
-  if (file != nullptr) changed.word[0] = file->private_fd();
-  const long result = pass_on(number, changed);
-  if (result < 0 || !changes_attributes(number)) return result;
-  if (file != nullptr) {
-    adopt_kernel_times(*file);
-  } else if (path != nullptr) {
-    adopt_kernel_times(arguments.number(0), path, flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
-  }
-  return result;
+  const auto call = [&](OpenFile* file, int real) {
+    RawArguments changed = arguments;
+    changed.word[0] = real;
+    const long result = pass_on(number, changed);
+    if (result < 0 || !changes_attributes(number)) return result;
+    if (file != nullptr) {
+      adopt_kernel_times(*file);
+    } else if (path != nullptr) {
+      adopt_kernel_times(real, path, flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+    }
+    return result;
+  };
+  return is_empty ? with_open_file(arguments.number(0), call) : call(nullptr, arguments.number(0));
 }
 
 long call_on_file(long number, const RawArguments& arguments) {
-  OpenFile* file = DescriptorTable::find(arguments.number(0));
-  if (file == nullptr) return pass_on(number, arguments);
-  if (const int error = file_sync(*file, false); error < 0) return error;
-  RawArguments changed = arguments;
-  changed.word[0] = file->private_fd();
-  return pass_on(number, changed);
+  return with_open_file(arguments.number(0), [&](OpenFile* file, int real) -> long {
+    if (file == nullptr) return pass_on(number, arguments);
+    if (const int error = file_sync(*file, false); error < 0) return error;
+    RawArguments changed = arguments;
+    changed.word[0] = real;
+    return pass_on(number, changed);
+  });
 }
 
 // openat2() has no name in libc. The kernel resolves the path under the caller's rules, then we

@@ -144,26 +144,27 @@ CAIRN_HOOK(void, sync, ()) {
 }
 
 CAIRN_HOOK(int, syncfs, (int fd)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  const int own = file == nullptr ? fd : file->private_fd();
-  if (!Session::instance().is_configured() || cairn::sys::fcntl(own, F_GETFD) < 0)
-    return cairn::real::syncfs(own);
-  const int error = cairn::store_all_of(cairn::file_system_of(own));
-  const int result = cairn::real::syncfs(own);
-  return result == 0 ? with_errno(error) : result;
+  return cairn::with_open_file(fd, [](OpenFile*, int own) {
+    if (!Session::instance().is_configured() || cairn::sys::fcntl(own, F_GETFD) < 0)
+      return cairn::real::syncfs(own);
+    const int error = cairn::store_all_of(cairn::file_system_of(own));
+    const int result = cairn::real::syncfs(own);
+    return result == 0 ? with_errno(error) : result;
+  });
 }
 
 CAIRN_HOOK(int, sync_file_range, (int fd, off_t offset, off_t length, unsigned flags)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::sync_file_range(fd, offset, length, flags);
-  constexpr unsigned kKnown =
-      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  if (offset < 0 || length < 0 || offset + length < 0 || (flags & ~kKnown) != 0)
-    return with_errno(-EINVAL);
-  if (flags == 0) return 0;
-  const int result = cairn::file_sync(*file, false);
-  if (result < 0) return with_errno(result);
-  return cairn::real::sync_file_range(file->private_fd(), offset, length, flags);
+  return cairn::with_open_file(fd, [=](OpenFile* file, int real) {
+    if (file == nullptr) return cairn::real::sync_file_range(real, offset, length, flags);
+    constexpr unsigned kKnown =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (offset < 0 || length < 0 || offset + length < 0 || (flags & ~kKnown) != 0)
+      return with_errno(-EINVAL);
+    if (flags == 0) return 0;
+    const int result = cairn::file_sync(*file, false);
+    if (result < 0) return with_errno(result);
+    return cairn::real::sync_file_range(real, offset, length, flags);
+  });
 }
 
 // The advice goes to the prefetcher: these reads do not come from the kernel's page cache.

@@ -14,6 +14,7 @@
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/visible_status.h"
+#include "frontends/posix/late_calls.h"
 #include "frontends/posix/times.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/flush/unfinished_time.h"
@@ -184,19 +185,32 @@ int set_times_at(int directory, const char* path, const timeval* times, int flag
   return set_times_at(directory, path, times == nullptr ? nullptr : converted, flags);
 }
 
+// By descriptor, with the old calls' times; `otherwise(real)` where the file is not buffered.
+template <typename Otherwise>
+int set_times_of(int fd, const timeval* times, Otherwise&& otherwise) {
+  return with_open_file(fd, [&](OpenFile* file, int real) {
+    if (file == nullptr) return otherwise(real);
+    timespec converted[2];
+    if (!to_timespecs(times, converted)) return with_errno(-EINVAL);
+    return with_errno(set_times(*file, times == nullptr ? nullptr : converted));
+  });
+}
+
 }  // namespace
 }  // namespace cairn
 
-using cairn::DescriptorTable;
 using cairn::OpenFile;
 using cairn::with_errno;
+using cairn::with_open_file;
 
 CAIRN_HOOK(int, utimensat, (int directory, const char* path, const timespec* times, int flags)) {
   char first = 0;
   const bool may_be_empty = path != nullptr && (flags & AT_EMPTY_PATH) != 0;
   if (may_be_empty && cairn::get_user(&first, path) && first == '\0') {
-    OpenFile* file = DescriptorTable::find(directory);
-    if (file != nullptr) return with_errno(cairn::set_times(*file, times));
+    return with_open_file(directory, [=](OpenFile* file, int real) {
+      return with_errno(file != nullptr ? cairn::set_times(*file, times)
+                                        : cairn::set_times_at(real, path, times, flags));
+    });
   }
   if (path == nullptr) return cairn::real::utimensat(directory, path, times, flags);
   return with_errno(cairn::set_times_at(directory, path, times, flags));
@@ -215,26 +229,19 @@ CAIRN_HOOK(int, utime, (const char* path, const utimbuf* times)) {
 }
 
 CAIRN_HOOK(int, futimens, (int fd, const timespec* times)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::futimens(fd, times);
-  return with_errno(cairn::set_times(*file, times));
+  return with_open_file(fd, [=](OpenFile* file, int real) {
+    return file != nullptr ? with_errno(cairn::set_times(*file, times))
+                           : cairn::real::futimens(real, times);
+  });
 }
 
 CAIRN_HOOK(int, futimes, (int fd, const timeval* times)) {
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::futimes(fd, times);
-  timespec converted[2];
-  if (!cairn::to_timespecs(times, converted)) return with_errno(-EINVAL);
-  return with_errno(cairn::set_times(*file, times == nullptr ? nullptr : converted));
+  return cairn::set_times_of(fd, times,
+                             [=](int real) { return cairn::real::futimes(real, times); });
 }
 
 CAIRN_HOOK(int, futimesat, (int directory, const char* path, const timeval* times)) {
-  OpenFile* file = path == nullptr ? DescriptorTable::find(directory) : nullptr;
-  if (file == nullptr) {
-    if (path == nullptr) return cairn::real::futimesat(directory, path, times);
-    return with_errno(cairn::set_times_at(directory, path, times, 0));
-  }
-  timespec converted[2];
-  if (!cairn::to_timespecs(times, converted)) return with_errno(-EINVAL);
-  return with_errno(cairn::set_times(*file, times == nullptr ? nullptr : converted));
+  if (path != nullptr) return with_errno(cairn::set_times_at(directory, path, times, 0));
+  return cairn::set_times_of(
+      directory, times, [=](int real) { return cairn::real::futimesat(real, nullptr, times); });
 }

@@ -11,33 +11,32 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
 namespace cairn::log {
 
 enum class Level : std::uint8_t { kInfo, kWarning, kError, kCritical };
 
-void write_line(Level level, std::string_view text);
+// What cannot be formatted for want of memory is written as the format.
+void write_line(Level level, fmt::string_view format, fmt::format_args values) noexcept;
 
 template <typename... Values>
 void info(fmt::format_string<Values...> format, Values&&... values) {
-  write_line(Level::kInfo, fmt::format(format, std::forward<Values>(values)...));
+  write_line(Level::kInfo, format, fmt::make_format_args(values...));
 }
 
 template <typename... Values>
 void warn(fmt::format_string<Values...> format, Values&&... values) {
-  write_line(Level::kWarning, fmt::format(format, std::forward<Values>(values)...));
+  write_line(Level::kWarning, format, fmt::make_format_args(values...));
 }
 
 template <typename... Values>
 void error(fmt::format_string<Values...> format, Values&&... values) {
-  write_line(Level::kError, fmt::format(format, std::forward<Values>(values)...));
+  write_line(Level::kError, format, fmt::make_format_args(values...));
 }
 
 template <typename... Values>
 void critical(fmt::format_string<Values...> format, Values&&... values) {
-  write_line(Level::kCritical, fmt::format(format, std::forward<Values>(values)...));
+  write_line(Level::kCritical, format, fmt::make_format_args(values...));
 }
 
 }  // namespace cairn::log

@@ -32,8 +32,12 @@ spdlog::level::level_enum library_level(Level level) {
 
 }  // namespace
 
-void write_line(Level level, std::string_view text) {
-  spdlog::log(library_level(level), spdlog::string_view_t(text.data(), text.size()));
+void write_line(Level level, fmt::string_view format, fmt::format_args values) noexcept {
+  try {
+    spdlog::log(library_level(level), fmt::vformat(format, values));
+  } catch (const std::exception&) {
+    spdlog::log(library_level(level), format);
+  }
 }
 
 }  // namespace log
