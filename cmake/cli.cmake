@@ -22,7 +22,13 @@ cairn_library(cairn_cli_run "${cli_run_sources}"
               "cairn_base;cairn_fmt;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
 set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement cairn_miss_ratios
     cairn_traffic)
-cairn_library(cairn_cli "${cli_library_sources}" "cairn_cli_run;${cli_modules};CLI11::CLI11")
+# ncurses has short names, and is included by one source alone.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# `cairn top`. The archives, so that no other command needs their libraries where it runs.
+find_library(CAIRN_NCURSES NAMES libncursesw.a ncursesw REQUIRED)
+find_library(CAIRN_TINFO NAMES libtinfo.a tinfo REQUIRED)
+cairn_library(cairn_cli "${cli_library_sources}"
+              "cairn_cli_run;${cli_modules};CLI11::CLI11;${CAIRN_NCURSES};${CAIRN_TINFO}")
 foreach(library cairn_cli_run cairn_cli)
   target_include_directories(${library} PUBLIC ${CMAKE_SOURCE_DIR})
   cairn_sanitize_quickly(${library})

@@ -33,7 +33,8 @@ CLI_ROOMS = {"terminal": (), "node": ("terminal",), "launch": ("terminal", "node
              "run": ("terminal", "node", "launch"), "arguments": ("terminal",),
              "configuration": ("terminal", "arguments", "node"),
              "profile": ("terminal", "configuration"), "trace": ("terminal", "arguments", "node", "launch"),
-             "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace")}
+             "top": ("terminal", "arguments", "node"),
+             "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace", "top")}
 
 
 class Module:

@@ -28,6 +28,7 @@
 #include "cli/profile/profile_command.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "cli/top/top_command.h"
 #include "cli/trace/trace_command.h"
 #include "service/profiler/device_measure.h"
 
@@ -379,6 +380,7 @@ constexpr Command kCommands[] = {
     {"up", "start a node that serves several runs", command_up},
     {"down", "store everything and end a node", command_down},
     {"status", "show tiers, rates, clients, unstored files and errors", command_status},
+    {"top", "the same live: bars, rates, runs, files; or as CSV", command_top},
     {"drain", "store everything now and wait", command_drain},
     {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},
