@@ -122,7 +122,7 @@ std::string padded(std::string_view text, unsigned columns, bool is_ascii) {
 
 std::string bar(std::uint64_t dirty, std::uint64_t used, std::uint64_t capacity,
                 unsigned columns) {
-  // What is there is seen, if it is only a byte.
+  // One byte is enough to be seen.
   const auto cells = [capacity, columns](std::uint64_t part) {
     if (capacity == 0 || part == 0) return 0U;
     const double share = static_cast<double>(part) / static_cast<double>(capacity);

@@ -13,9 +13,9 @@
 
 namespace cairn::cli {
 
-// Of at most `columns`: controls, marks without width and changes of the writing direction become
-// question marks, and so does all that is not ASCII where the terminal has nothing else. What is
-// too long loses its end; `keeps_end`: its beginning, as a path should.
+// Controls, marks without width and changes of the writing direction become question marks, and so
+// does all that is not ASCII where the terminal has nothing else. A text of more than `columns`
+// loses its end; `keeps_end`: its beginning, as a path should.
 std::string fit(std::string_view text, unsigned columns, bool is_ascii, bool keeps_end = false);
 
 // The same, filled with spaces.

@@ -137,9 +137,10 @@ void add_files(Lines& lines, const json& status, const ScreenView& view,
   for (const json* file : files) {
     if (lines.size() >= shape.rows) break;
     const bool is_well = text_field(*file, "error").empty();
-    lines.push_back({fmt::format("{:>9} {:>8}  {}", format_size(unsigned_field(*file, "dirty_bytes")),
-                                 span_of(number_field(*file, "since_seconds")),
-                                 fit(text_field(*file, "path"), columns, shape.is_ascii, true)),
+    const std::string dirty = format_size(unsigned_field(*file, "dirty_bytes"));
+    const std::string age = span_of(number_field(*file, "since_seconds"));
+    const std::string path = fit(text_field(*file, "path"), columns, shape.is_ascii, true);
+    lines.push_back({fmt::format("{:>9} {:>8}  {}", dirty, age, path),
                      is_well ? ScreenStyle::kPlain : ScreenStyle::kTrouble});
   }
 }

@@ -37,7 +37,8 @@ json busy_node(unsigned files) {
   return status;
 }
 
-std::string text_of(const json& status, const ScreenView& view = {}, const ScreenShape& shape = {}) {
+std::string text_of(const json& status, const ScreenView& view = {},
+                    const ScreenShape& shape = {}) {
   std::string text;
   const auto lines = screen_lines(status, RateHistory(), view, shape);
   EXPECT_LE(lines.size(), shape.rows);
