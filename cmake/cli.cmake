@@ -24,11 +24,11 @@ set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace c
     cairn_traffic)
 # ncurses has short names, and is included by one source alone.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-# `cairn top`. The archives, so that no other command needs their libraries where it runs.
-find_library(CAIRN_NCURSES NAMES libncursesw.a ncursesw REQUIRED)
-find_library(CAIRN_TINFO NAMES libtinfo.a tinfo REQUIRED)
+# `cairn top`. Debian's archives of it are made for programs, and commands.so is none.
+find_library(CAIRN_NCURSES_SO NAMES ncursesw REQUIRED)
+find_library(CAIRN_TINFO_SO NAMES tinfo REQUIRED)
 cairn_library(cairn_cli "${cli_library_sources}"
-              "cairn_cli_run;${cli_modules};CLI11::CLI11;${CAIRN_NCURSES};${CAIRN_TINFO}")
+              "cairn_cli_run;${cli_modules};CLI11::CLI11;${CAIRN_NCURSES_SO};${CAIRN_TINFO_SO}")
 foreach(library cairn_cli_run cairn_cli)
   target_include_directories(${library} PUBLIC ${CMAKE_SOURCE_DIR})
   cairn_sanitize_quickly(${library})
