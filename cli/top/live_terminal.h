@@ -15,7 +15,7 @@ namespace cairn::cli {
 
 class LiveTerminal {
  public:
-  static constexpr int kNone = -1;    // no key in that time
+  static constexpr int kNone = -1;  // no key in that time
   static constexpr int kResized = -2;
   static constexpr int kClosed = -3;  // there is no terminal any more
 

@@ -53,8 +53,8 @@ class Watched {
     try {
       if (!client_) client_.emplace(paths_);
       client_->watch(STDIN_FILENO);
-      const Json reply = client_->request(
-          {{"command", "status"}}, [](const Json& progress) { return !progress.is_null(); });
+      const Json reply = client_->request({{"command", "status"}},
+                                          [](const Json& progress) { return !progress.is_null(); });
       if (reply.is_null()) return;
       take(reply);
       trouble_.clear();

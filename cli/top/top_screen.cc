@@ -97,17 +97,16 @@ void add_runs(Lines& lines, const json& status, std::size_t rows_max, const Scre
   std::stable_sort(runs.begin(), runs.end(), [](const json* left, const json* right) {
     return used_by(*left) > used_by(*right);
   });
-  lines.push_back({fmt::format("RUNS {:<5} {:>9} {:>9} {:>8}  COMMAND", runs.size(), "USED",
-                               "STORED", "AGE"),
-                   ScreenStyle::kHead});
+  lines.push_back(
+      {fmt::format("RUNS {:<5} {:>9} {:>9} {:>8}  COMMAND", runs.size(), "USED", "STORED", "AGE"),
+       ScreenStyle::kHead});
   const std::size_t shown = std::min(rows_max, runs.size());
   for (std::size_t index = 0; index < shown; ++index) {
     const json& run = *runs[index];
-    lines.push_back({fmt::format("{} {:>9} {:>9} {:>8}  {}",
-                                 padded(text_field(run, "run"), 10, shape.is_ascii),
-                                 format_size(used_by(run)),
-                                 format_size(unsigned_field(run, "stored_bytes")),
-                                 span_of(number_field(run, "seconds")), command_of(run))});
+    lines.push_back(
+        {fmt::format("{} {:>9} {:>9} {:>8}  {}", padded(text_field(run, "run"), 10, shape.is_ascii),
+                     format_size(used_by(run)), format_size(unsigned_field(run, "stored_bytes")),
+                     span_of(number_field(run, "seconds")), command_of(run))});
   }
 }
 
@@ -118,8 +117,7 @@ bool is_before(const json& left, const json& right, FileOrder order) {
   return unsigned_field(left, "dirty_bytes") > unsigned_field(right, "dirty_bytes");
 }
 
-void add_files(Lines& lines, const json& status, const ScreenView& view,
-               const ScreenShape& shape) {
+void add_files(Lines& lines, const json& status, const ScreenView& view, const ScreenShape& shape) {
   static constexpr std::array<const char*, 3> kOrders = {"size", "age", "name"};
   std::vector<const json*> files;
   for (const json& file : member(status, "unstored")) files.push_back(&file);
@@ -127,12 +125,12 @@ void add_files(Lines& lines, const json& status, const ScreenView& view,
     return view.is_reversed ? is_before(*right, *left, view.order)
                             : is_before(*left, *right, view.order);
   });
-  lines.push_back({fmt::format("{:>9} {:>8}  FILES NOT STORED: {}, by {}{}", "DIRTY", "AGE",
-                               std::max<std::uint64_t>(files.size(),
-                                                       unsigned_field(status, "unstored_total")),
-                               kOrders[static_cast<unsigned>(view.order)],
-                               view.is_reversed ? ", reversed" : ""),
-                   ScreenStyle::kHead});
+  lines.push_back(
+      {fmt::format("{:>9} {:>8}  FILES NOT STORED: {}, by {}{}", "DIRTY", "AGE",
+                   std::max<std::uint64_t>(files.size(), unsigned_field(status, "unstored_total")),
+                   kOrders[static_cast<unsigned>(view.order)],
+                   view.is_reversed ? ", reversed" : ""),
+       ScreenStyle::kHead});
   const unsigned columns = shape.columns > 20 ? shape.columns - 20 : 0;
   for (const json* file : files) {
     if (lines.size() >= shape.rows) break;
@@ -153,11 +151,11 @@ std::vector<ScreenLine> screen_lines(const json& status, const RateHistory& rate
   ScreenShape above = shape;
   above.rows = static_cast<unsigned>(body);
   Lines lines;
-  lines.push_back({fmt::format("cairn top: node {}, up {}, {} processes, service started anew {}x",
-                               view.node, span_of(number_field(status, "uptime_seconds")),
-                               member(status, "clients").size(),
-                               unsigned_field(status, "restarts")),
-                   ScreenStyle::kHead});
+  lines.push_back(
+      {fmt::format("cairn top: node {}, up {}, {} processes, service started anew {}x", view.node,
+                   span_of(number_field(status, "uptime_seconds")),
+                   member(status, "clients").size(), unsigned_field(status, "restarts")),
+       ScreenStyle::kHead});
   if (!view.trouble.empty()) lines.push_back({view.trouble, ScreenStyle::kTrouble});
   add_tiers(lines, status, shape);
   add_rates(lines, rates, shape);
@@ -168,8 +166,8 @@ std::vector<ScreenLine> screen_lines(const json& status, const RateHistory& rate
   if (lines.size() > body) lines.resize(body);
   if (body < shape.rows) {
     lines.resize(body);
-    lines.push_back({"q quit  s size  a age  n name  r reverse  Tab next node",
-                     ScreenStyle::kHead});
+    lines.push_back(
+        {"q quit  s size  a age  n name  r reverse  Tab next node", ScreenStyle::kHead});
   }
   for (ScreenLine& line : lines) {
     line.text = fit(line.text, shape.columns, shape.is_ascii);
@@ -193,9 +191,9 @@ std::string csv_line(const json& status, const RateHistory& rates, double unix_s
     capacity += unsigned_field(tier, "capacity_bytes");
     used += unsigned_field(tier, "used_bytes");
   }
-  std::string line = fmt::format("{:.3f},{},{},{},{}", unix_seconds,
-                                 fit(text_field(status, "node"), 48, true), capacity, used,
-                                 unsigned_field(member(status, "backing"), "dirty_bytes"));
+  std::string line =
+      fmt::format("{:.3f},{},{},{},{}", unix_seconds, fit(text_field(status, "node"), 48, true),
+                  capacity, used, unsigned_field(member(status, "backing"), "dirty_bytes"));
   for (unsigned rate = 0; rate < kRates; ++rate)
     line += fmt::format(",{:.0f}", rates.last(static_cast<Rate>(rate)));
   for (const std::uint64_t bytes : rate_counters(status).bytes) line += fmt::format(",{}", bytes);

@@ -21,8 +21,11 @@ json busy_node(unsigned files) {
       {"service_pid", 7},
       {"uptime_seconds", 10},
       {"tiers",
-       {{{"name", "ram"}, {"capacity_bytes", 100 * kMiB}, {"used_bytes", 50 * kMiB},
-         {"dirty_bytes", 10 * kMiB}, {"state", "in service"}}}},
+       {{{"name", "ram"},
+         {"capacity_bytes", 100 * kMiB},
+         {"used_bytes", 50 * kMiB},
+         {"dirty_bytes", 10 * kMiB},
+         {"state", "in service"}}}},
       {"backing", {{"dirty_bytes", 10 * kMiB}}},
       {"counters", {{"read_bytes", 1000}, {"write_bytes", 2000}, {"flushed_bytes", 0}}},
       {"runs", {{{"run", "42"}, {"command_line", {"sh", "-c", "x\x1b[2J"}}, {"seconds", 3}}}},
@@ -87,7 +90,9 @@ TEST(TopScreen, FilesAreSorted) {
 
 TEST(TopScreen, NamesCannotDriveTheTerminal) {
   json status = busy_node(1);
-  status["unstored"][0]["path"] = "/a\x1b]0;gone\x07\n\xC2\x9B" "2J\xE2\x80\xAE/\xE6\xBC\xA2";
+  status["unstored"][0]["path"] =
+      "/a\x1b]0;gone\x07\n\xC2\x9B"
+      "2J\xE2\x80\xAE/\xE6\xBC\xA2";
   for (const char letter : text_of(status))
     EXPECT_TRUE(letter == '\n' || static_cast<unsigned char>(letter) >= 0x20);
   EXPECT_NE(text_of(status).find("/a?]0;gone???2J?/\xE6\xBC\xA2"), std::string::npos);
