@@ -193,6 +193,9 @@ std::string fetch_section(const Json& status) {
       section("fetched ahead of its use", std::move(rows), "lrrrrrrr", fetches.size());
   const uint64_t known = unsigned_field(member(status, "remembered"), "files");
   if (known != 0) text += fmt::format("known from earlier nodes: the orders of {} files\n", known);
+  const uint64_t unpacked = unsigned_field(status, "unpacked_ahead");
+  if (unpacked != 0)
+    text += fmt::format("unpacked before they were read: {} chunks of arrays\n", unpacked);
   return text;
 }
 

@@ -45,6 +45,8 @@ class ArrayReport {
     bool names_chunks = false;  // also which chunks are cached, in which tier
   };
 
+  // Chunks of all datasets that were unpacked before they were read.
+  std::uint64_t unpacked_ahead() const { return from_.gatherer.unpacker().unpacked_in_all(); }
   // A list.
   Json of_file(const Question& question) const;
   // What the run has read, without what is cached: {"datasets": [...], "more": N,

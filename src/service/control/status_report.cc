@@ -350,6 +350,7 @@ Json StatusReport::status() {
           {"counters", counters_json(sums)},
           {"moves", moves_json(from_.config, memory)},
           {"fetches", from_.learning.fetches()},
+          {"unpacked_ahead", from_.arrays == nullptr ? 0 : from_.arrays->unpacked_ahead()},
           {"durability", durability_json(from_.config, from_.durability.figures())},
           {"warnings", kept_warnings()},
           {"remembered", from_.learning.remembered()},

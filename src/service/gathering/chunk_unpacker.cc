@@ -40,15 +40,33 @@ struct ChunkRun {
   std::vector<std::uint64_t> chunks;
 };
 
+// Whether the node may read these bytes of the file by itself. Requires: end > offset.
+bool is_buffered(const ObjectAccess& file, std::uint64_t offset, std::uint64_t end) {
+  CAIRN_DCHECK(end > offset);
+  const ObjectHandling handling = file.object().handling();
+  if (handling.parts == 0) return true;
+  for (std::uint64_t at = offset / kBlockBytes; at <= (end - 1) / kBlockBytes; ++at) {
+    const auto block = static_cast<BlockNumber>(at);
+    if (file.actor.memory->part_of(handling, block).never_buffered) return false;
+  }
+  return true;
+}
+
+// What a rule never buffers is HDF5's to read: chunks in such parts, and gaps.
 std::vector<ChunkRun> runs_of_chunks(std::vector<std::uint64_t> chunks,
-                                     const std::vector<PackedChunk>& table) {
-  std::erase_if(chunks, [&table](std::uint64_t chunk) { return !table[chunk].is_plain(); });
+                                     const std::vector<PackedChunk>& table,
+                                     const ObjectAccess& file) {
+  std::erase_if(chunks, [&](std::uint64_t chunk) {
+    const PackedChunk& place = table[chunk];
+    return !place.is_plain() || !is_buffered(file, place.offset, place.end());
+  });
   std::ranges::sort(chunks, {}, [&table](std::uint64_t chunk) { return table[chunk].offset; });
   std::vector<ChunkRun> runs;
   for (const std::uint64_t chunk : chunks) {
     const PackedChunk& place = table[chunk];
     const bool is_close = !runs.empty() && place.offset <= runs.back().end + kGapBytesMax &&
-                          place.end() - runs.back().offset <= ChunkUnpacker::kReadBytesMax;
+                          place.end() - runs.back().offset <= ChunkUnpacker::kReadBytesMax &&
+                          is_buffered(file, runs.back().offset, place.end());
     if (!is_close) runs.push_back({place.offset, place.end(), {}});
     runs.back().end = std::max(runs.back().end, place.end());
     runs.back().chunks.push_back(chunk);
@@ -149,6 +167,10 @@ ChunkUnpacker::DatasetPtr ChunkUnpacker::next_dataset() const {
   const auto found = std::ranges::find_if(
       datasets_, [](const DatasetPtr& each) { return each->watch.has_wanted(); });
   return found == datasets_.end() ? nullptr : *found;
+}
+
+std::uint64_t ChunkUnpacker::unpacked_in_all() const {
+  return unpacked_.load(std::memory_order_relaxed);
 }
 
 std::uint64_t ChunkUnpacker::unpacked_of(ObjectIndex file,
@@ -303,7 +325,8 @@ bool ChunkUnpacker::prove(Worker& worker, const ObjectAccess& file, Work& work) 
   const std::vector<PackedChunk>& table = *work.table;
   std::vector<std::byte> expected;
   for (std::uint64_t chunk = 0; chunk < table.size(); ++chunk) {
-    if (!table[chunk].is_plain()) continue;
+    if (!table[chunk].is_plain() || !is_buffered(file, table[chunk].offset, table[chunk].end()))
+      continue;
     expected.resize(dataset.watch.bytes_of(chunk));
     if (!read_region(worker, status_of(dataset, chunk), expected)) continue;
     worker.packed.resize(table[chunk].bytes);
@@ -341,7 +364,7 @@ void ChunkUnpacker::unpack_batch(Worker& worker, const ObjectAccess& file, const
   std::vector<std::uint64_t> chunks = work.chunks;
   std::erase_if(chunks,
                 [&](std::uint64_t chunk) { return is_kept(status_of(*work.dataset, chunk)); });
-  for (const ChunkRun& run : runs_of_chunks(std::move(chunks), *work.table)) {
+  for (const ChunkRun& run : runs_of_chunks(std::move(chunks), *work.table, file)) {
     wait_for_demand(with_.memory, work.programs);
     worker.packed.resize(run.end - run.offset);
     if (!read_all(file, run.offset, worker.packed)) return;
@@ -367,7 +390,10 @@ void ChunkUnpacker::keep(Worker& worker, const Work& work, std::uint64_t chunk) 
   open.access().object().set_handling(handling_of_region(with_.memory.objects().at(dataset.file)));
   if (!keep_whole_region(open.access())) return;
   const std::lock_guard lock(mutex_);
-  work.dataset->watch.note_unpacked(chunk, Clock::now());
+  PackedWatch& watch = work.dataset->watch;
+  const std::uint64_t before = watch.unpacked();
+  watch.note_unpacked(chunk, Clock::now());
+  unpacked_.fetch_add(watch.unpacked() - before, std::memory_order_relaxed);
 }
 
 }  // namespace cairn::node

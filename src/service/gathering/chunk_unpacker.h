@@ -56,6 +56,8 @@ class ChunkUnpacker {
   void on_packed_read(const message::PackedRead& read, Owner reader);
   // Chunks of the dataset that were unpacked ahead, of the file's present version.
   std::uint64_t unpacked_of(ObjectIndex file, const std::array<std::uint64_t, 2>& token) const;
+  // Chunks of all datasets since the start, also of those that are followed no more.
+  std::uint64_t unpacked_in_all() const;
   // Until all that is waiting now is unpacked or given up. For tests.
   void await_quiet();
 
@@ -114,9 +116,10 @@ class ChunkUnpacker {
   const GatheringOptions with_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<DatasetPtr> datasets_;        // the latest first
-  std::set<std::uint16_t> programs_;      // slots of those that have ever told of a read
-  std::size_t busy_ = 0;                  // threads
+  std::list<DatasetPtr> datasets_;    // the latest first
+  std::set<std::uint16_t> programs_;  // slots of those that have ever told of a read
+  std::size_t busy_ = 0;              // threads
+  std::atomic<std::uint64_t> unpacked_{0};
   std::atomic<bool> is_stopping_{false};  // also a batch under way ends soon
   std::vector<std::thread> threads_;
 };

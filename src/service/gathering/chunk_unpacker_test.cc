@@ -250,6 +250,23 @@ TEST_F(ChunkUnpackerTest, NothingIsUnpackedAheadOfAFileOfWhichARuleHasNothingFet
   EXPECT_EQ(found(8), wanted(8));
 }
 
+TEST_F(ChunkUnpackerTest, WhatARuleNeverBuffersIsNotRead) {
+  keep_table();
+  keep_chunk(2);
+  const PartStatement never{0, 0, PartProperty::kNeverBuffer, 1, 0};
+  PartSet set;
+  ASSERT_TRUE(set.add(memory_.rules().parts().add(never)));
+  ObjectHandling handling;
+  handling.parts = memory_.rules().parts().intern(set);
+  record().set_handling(handling);
+  read_row(0);
+  EXPECT_TRUE(found(4).empty());
+  record().set_handling({});
+  read_row(1);
+  EXPECT_EQ(found(8), wanted(8));
+  EXPECT_EQ(unpacker_.unpacked_in_all(), unpacked());
+}
+
 // What may wait for its readers is less than 16 chunks.
 class ChunkUnpackerOfLittleBudget : public ChunkUnpackerTest {
  protected:
