@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packed datasets whose chunks the node unpacks before they are read: programs read what was written, and the node
-says how many chunks it had ready."""
+"""Packed datasets whose chunks the node unpacks before they are read, and selections with steps whose bytes it brings
+in: programs read what was written, and the node says how much it had ready."""
 
 import json
 import os
@@ -54,6 +54,10 @@ def chunks_are_there_before_they_are_read(scene):
     assert all(chunks >= CHUNKS_MIN for chunks in ahead.values()), ahead
     text = scene.cairn("arrays", "--node", "n", scene.directory / "a.h5", "--dataset", "/gzip")
     assert f"  ahead     {ahead['gzip']} chunks unpacked before they were read\n" in text, text
+    in_all = json.loads(scene.cairn("status", "--node", "n", "--json"))["unpacked_ahead"]
+    assert in_all >= sum(ahead.values()), (in_all, ahead)
+    text = scene.cairn("status", "--node", "n")
+    assert "unpacked before they were read: " in text, text
 
 
 def rows_are_there_before_they_are_read(scene):
@@ -71,8 +75,16 @@ def edges_without_filters_are_left_to_hdf5(scene):
     assert scene.ahead("b.h5") == {"x": 0}, scene.ahead("b.h5")
 
 
+def steps_are_there_before_they_are_read(scene):
+    scene.run("read_steps")
+    fetches = json.loads(scene.cairn("status", "--node", "n", "--json"))["fetches"]
+    advised = sum(one["fetched_bytes"] for one in fetches if one["predictor"] == "advised")
+    assert advised > 0, fetches
+
+
 SCENES = (chunks_are_there_before_they_are_read, rows_are_there_before_they_are_read,
-          a_file_that_is_written_anew_reads_as_the_new_one, edges_without_filters_are_left_to_hdf5)
+          a_file_that_is_written_anew_reads_as_the_new_one, edges_without_filters_are_left_to_hdf5,
+          steps_are_there_before_they_are_read)
 
 
 def main():

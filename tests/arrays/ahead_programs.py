@@ -32,6 +32,10 @@ def field(seed):
     return (noise + np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE) * 64).astype("i4")
 
 
+def steps():
+    return np.arange(1 << 21, dtype="i4")
+
+
 def boxes():
     for row in range(0, SHAPE[0], BOX):
         for column in range(0, SHAPE[1], BOX):
@@ -51,6 +55,8 @@ def write(path, seed):
 def make():
     """Runs natively: the file was there before."""
     write("a.h5", 1)
+    with h5py.File("steps.h5", "w") as file:
+        file["x"] = steps()
 
 
 def read_kind(file, name, expected, which=slice(None)):
@@ -58,6 +64,20 @@ def read_kind(file, name, expected, which=slice(None)):
         found = file[name][box]
         assert (found == expected[box]).all(), f"{name} {box} reads as something else"
         time.sleep(COMPUTE_SECONDS)
+
+
+def read_steps():
+    """A KiB of every eight."""
+    part = 1 << 17
+    with h5py.File("steps.h5", "r") as file:
+        for first in range(0, 1 << 21, part):
+            space = file["x"].id.get_space()
+            space.select_hyperslab((first,), (part // 2048,), (2048,), (256,))
+            found = np.empty(part // 8, "i4")
+            file["x"].id.read(h5py.h5s.create_simple(found.shape), space, found)
+            expected = steps()[first:first + part].reshape(-1, 2048)[:, :256]
+            assert (found == expected.ravel()).all(), f"the steps from {first} on read as something else"
+            time.sleep(COMPUTE_SECONDS)
 
 
 def read_all():

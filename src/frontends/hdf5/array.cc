@@ -142,11 +142,19 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
   return true;
 }
 
-std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
-  CAIRN_DCHECK(ahead_.has_value());
-  auto run = ahead_->observe(box);
+std::optional<arrays::ByteRun> Array::in_the_file(std::optional<arrays::ByteRun> run) const {
   if (run) run->offset += in_file_.offset;
   return run;
+}
+
+std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
+  CAIRN_DCHECK(ahead_.has_value());
+  return in_the_file(ahead_->observe(box));
+}
+
+std::optional<arrays::ByteRun> Array::follow(const arrays::Hyperslab& selection) {
+  CAIRN_DCHECK(ahead_.has_value());
+  return in_the_file(ahead_->observe(selection));
 }
 
 bool Array::look_at_grid() {

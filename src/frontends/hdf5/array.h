@@ -35,6 +35,8 @@ class Array final : public Memory {
   const arrays::FileArray& in_file() const { return in_file_; }
   // The program is about to read that box. Returns: the bytes of the file to bring in, if any.
   std::optional<arrays::ByteRun> follow(const arrays::Box& box);
+  // The same of a selection with steps.
+  std::optional<arrays::ByteRun> follow(const arrays::Hyperslab& selection);
   // The box that the connector below is reading, if the node is to hear of it.
   std::optional<arrays::Box> under_way;
   // Boxes that were read as regions, of which the node had no time to hear yet.
@@ -69,6 +71,7 @@ class Array final : public Memory {
   bool look_at_grid();
   void look_at_filters(hid_t creation, const Dataset& dataset);
   bool look_at_rows(const Dataset& dataset, hid_t transfer);
+  std::optional<arrays::ByteRun> in_the_file(std::optional<arrays::ByteRun> run) const;
 
   Library& library_;
   arrays::LeftReason unfit_ = arrays::LeftReason::kShape;

@@ -27,10 +27,11 @@ std::optional<Coordinates> shape_of(const Hdf5Functions& call, hid_t space) {
 }
 
 // A space's selection, which may have been shifted by H5Soffset_simple(): its bounds tell.
-std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordinates& shape) {
-  const H5S_sel_type type = call.H5Sget_select_type(space);
-  if (type == H5S_SEL_ALL) return arrays::whole(shape);
-  if (type != H5S_SEL_HYPERSLABS || call.H5Sis_regular_hyperslab(space) <= 0) return std::nullopt;
+std::optional<arrays::Hyperslab> regular(const Hdf5Functions& call, hid_t space,
+                                         std::size_t dimensions) {
+  if (call.H5Sget_select_type(space) != H5S_SEL_HYPERSLABS ||
+      call.H5Sis_regular_hyperslab(space) <= 0)
+    return std::nullopt;
   Numbers start{};
   Numbers stride{};
   Numbers count{};
@@ -42,7 +43,6 @@ std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordi
       call.H5Sget_select_bounds(space, first.data(), last.data()) < 0) {
     return std::nullopt;
   }
-  const std::size_t dimensions = shape.size();
   for (std::size_t at = 0; at < dimensions; ++at) {
     // H5S_UNLIMITED, and more than an array may have.
     constexpr hsize_t kMost = hsize_t{1} << 62;
@@ -50,9 +50,14 @@ std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordi
       return std::nullopt;
     if (first[at] != start[at]) return std::nullopt;
   }
-  const arrays::Hyperslab slab{coordinates(start, dimensions), coordinates(stride, dimensions),
-                               coordinates(count, dimensions), coordinates(block, dimensions)};
-  return slab.as_box();
+  return arrays::Hyperslab{coordinates(start, dimensions), coordinates(stride, dimensions),
+                           coordinates(count, dimensions), coordinates(block, dimensions)};
+}
+
+std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordinates& shape) {
+  if (call.H5Sget_select_type(space) == H5S_SEL_ALL) return arrays::whole(shape);
+  const auto slab = regular(call, space, shape.size());
+  return slab ? slab->as_box() : std::nullopt;
 }
 
 }  // namespace
@@ -72,6 +77,23 @@ std::optional<Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
   if (!box || box->is_empty() || !box->cells() || !arrays::whole(shape).contains(*box))
     return std::nullopt;
   return box;
+}
+
+std::optional<arrays::Hyperslab> hyperslab_in_file(const Hdf5Functions& call, hid_t file_space,
+                                                   const Coordinates& shape) {
+  if (file_space == H5S_PLIST || file_space == H5S_ALL) return std::nullopt;
+  const auto extent = shape_of(call, file_space);
+  if (!extent || *extent != shape) return std::nullopt;
+  auto slab = regular(call, file_space, shape.size());
+  if (!slab) return std::nullopt;
+  for (std::size_t at = 0; at < shape.size(); ++at) {
+    // What lies beyond the array is HDF5's to refuse, before a product can overflow.
+    if (slab->stride[at] == 0 || slab->block[at] > shape[at] ||
+        (slab->count[at] - 1) > (shape[at] - slab->block[at]) / slab->stride[at])
+      return std::nullopt;
+  }
+  if (!arrays::whole(shape).contains(slab->bounds())) return std::nullopt;
+  return slab;
 }
 
 bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& box,

@@ -15,6 +15,11 @@ namespace cairn::hdf5 {
 std::optional<arrays::Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
                                        const arrays::Coordinates& shape);
 
+// The cells that a selection of a dataset's space has of an array of that shape, if they are a
+// regular hyperslab, which may have holes.
+std::optional<arrays::Hyperslab> hyperslab_in_file(const Hdf5Functions& call, hid_t file_space,
+                                                   const arrays::Coordinates& shape);
+
 // Whether the cells of a box of such an array are to lie in the program's memory one behind the
 // other.
 bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const arrays::Box& box,

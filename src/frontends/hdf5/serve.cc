@@ -41,20 +41,32 @@ bool are_cells_of_file(const Dataset& dataset, const Array& array, const Dataset
          leave(dataset, LeftReason::kConversion);
 }
 
+// The bytes are on their way while the program computes.
+void bring_in(const OpenFile& file, const std::optional<arrays::ByteRun>& run) {
+  if (!run) return;
+  (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
+                        static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
+}
+
+// HDF5 reads a selection with steps, but what comes next can be there by then.
+bool follow_steps(const Dataset& dataset, Array& array, const DatasetRead& read) {
+  const OpenFile& file = *dataset.file;
+  const auto slab = hyperslab_in_file(file.library.call, read.file_space, array.shape());
+  if (slab) bring_in(file, array.follow(*slab));
+  return leave(dataset, LeftReason::kSelection);
+}
+
 // The node may have gathered the box. The rows that the program is going to read next are on their
 // way while it computes, and while HDF5 reads this box; but not while a gathered one is copied.
 bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
   const auto box = box_in_file(file.library.call, read.file_space, array.shape());
-  if (!box) return leave(dataset, LeftReason::kSelection);
+  if (!box) return follow_steps(dataset, array, read);
   const bool is_served = (has_no_gaps(file.library.call, read, *box, array.shape()) ||
                           leave(dataset, LeftReason::kSelection)) &&
                          are_cells_of_file(dataset, array, read) &&
                          read_gathered(dataset, array, read, *box);
-  if (const auto run = array.follow(*box)) {
-    (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
-                          static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
-  }
+  bring_in(file, array.follow(*box));
   return is_served;
 }
 

@@ -29,17 +29,21 @@ ByteRun SlabAhead::slab_of(const Box& box) const {
   return {first * cell_bytes_, (last + 1 - first) * cell_bytes_};
 }
 
-// Rows of a box that are a block apart or more have a block each.
-std::uint64_t SlabAhead::touched_by(const Box& box) const {
+// Rows that are a block apart or more have a block each.
+std::uint64_t SlabAhead::touched_by(const Hyperslab& selection) const {
   std::uint64_t rows = 1;
   std::uint64_t row_bytes = cell_bytes_;
-  std::uint64_t span = cell_bytes_;  // from a run's beginning to that of the next one
-  for (std::size_t at = box.dimensions(); at-- > 0;) {
-    const bool is_close = span <= row_bytes + kBlockBytes;
+  const auto repeat = [&](std::uint64_t times, std::uint64_t step) {
+    const bool is_close = step <= row_bytes + kBlockBytes;
     if (is_close)
-      row_bytes = (box.count[at] - 1) * span + row_bytes;
+      row_bytes += (times - 1) * step;
     else
-      rows *= box.count[at];
+      rows *= times;
+  };
+  std::uint64_t span = cell_bytes_;  // from a cell to the next one in that dimension
+  for (std::size_t at = array_.size(); at-- > 0;) {
+    repeat(selection.block[at], span);
+    repeat(selection.count[at], span * selection.stride[at]);
     span *= array_[at];
   }
   return rows * std::max(row_bytes, kBlockBytes);
@@ -61,9 +65,23 @@ void SlabAhead::judge(const ByteRun& slab) {
 
 std::optional<ByteRun> SlabAhead::observe(const Box& box) {
   CAIRN_CHECK(whole(array_).contains(box) && !box.is_empty());
-  const ByteRun slab = slab_of(box);
+  const Coordinates one(box.dimensions(), 1);
+  return bring(slab_of(box), touched_by({box.first, box.count, one, box.count}));
+}
+
+// Its slab is its own: nobody else is expected to read what lies in wide gaps.
+std::optional<ByteRun> SlabAhead::observe(const Hyperslab& selection) {
+  const Box bounds = selection.bounds();
+  CAIRN_CHECK(whole(array_).contains(bounds));
+  const ByteRun slab = slab_of(bounds);
+  const std::uint64_t touched = touched_by(selection);
+  if (touched < slab.bytes / kFactorMax) return std::nullopt;
+  return bring(slab, touched);
+}
+
+std::optional<ByteRun> SlabAhead::bring(const ByteRun& slab, std::uint64_t touched) {
   judge(slab);
-  touched_ += touched_by(box);
+  touched_ += touched;
   if (factor_ == 0) return std::nullopt;
   // A program that has jumped begins anew there.
   if (asked_.bytes == 0 || slab.offset < asked_.offset || slab.offset > asked_.end())

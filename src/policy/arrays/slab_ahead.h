@@ -9,6 +9,10 @@
 // row-major order, for each of n ranks the n-th (section III-E); on a disk the bytes between them
 // are as cheap.)
 //
+// A selection with steps is as a box where its gaps are cheaper to read than to jump over: the
+// slab that it spans is brought in, and the one behind it. Where its cells lie further apart,
+// nothing is.
+//
 // How much is brought in follows from how much has been read, and whether what was brought in is:
 // a program that reads a column here and there does not cause the whole array to be read.
 //
@@ -37,12 +41,15 @@ class SlabAhead {
   // The program reads that box now: what to bring in, if anything. Requires: a box of the array
   // that is not empty.
   std::optional<ByteRun> observe(const Box& box);
+  // The same of a selection with holes. Requires: its bounds are of the array.
+  std::optional<ByteRun> observe(const Hyperslab& selection);
   // Nothing will be brought in any more.
   bool is_done() const { return asked_.end() >= bytes_ || factor_ == 0; }
 
  private:
   ByteRun slab_of(const Box& box) const;
-  std::uint64_t touched_by(const Box& box) const;
+  std::uint64_t touched_by(const Hyperslab& selection) const;
+  std::optional<ByteRun> bring(const ByteRun& slab, std::uint64_t touched);
   void judge(const ByteRun& slab);
 
   Coordinates array_;

@@ -86,7 +86,7 @@ TEST(SlabAhead, WhoReadsHereAndThereGetsLittle) {
 TEST(SlabAhead, AColumnDoesNotBringInTheArray) {
   const Coordinates array{4096, 262144};
   SlabAhead ahead(array, 4);
-  const auto run = ahead.observe({{0, 77}, {4096, 1}});
+  const auto run = ahead.observe(Box{{0, 77}, {4096, 1}});
   ASSERT_TRUE(run.has_value());
   EXPECT_LE(run->bytes, 2 * 4096 * SlabAhead::kBlockBytes);
 }
@@ -96,13 +96,43 @@ TEST(SlabAhead, NothingIsAskedForTwiceNorBehindTheEnd) {
   SlabAhead ahead(array, 8);
   std::uint64_t end = 0;
   for (std::uint64_t row = 0; row < 512; row += 16) {
-    const auto run = ahead.observe({{row, 0}, {16, 512}});
+    const auto run = ahead.observe(Box{{row, 0}, {16, 512}});
     if (!run) continue;
     EXPECT_GE(run->offset, end);
     end = run->end();
   }
   EXPECT_EQ(end, 512 * 512 * 8);
   EXPECT_TRUE(ahead.is_done());
+}
+
+// The first read has the slab that it spans brought in, and the next one.
+TEST(SlabAhead, StepsThatAreCheaperToReadThanToJumpOverAreASlab) {
+  constexpr std::uint64_t kCells = std::uint64_t{16} << 20;
+  constexpr std::uint64_t kPart = kCells / 16;
+  SlabAhead ahead({kCells}, 4);
+  std::uint64_t end = 0;
+  for (std::uint64_t part = 0; part < 15; ++part) {
+    const auto run = ahead.observe(Hyperslab{{part * kPart}, {8192}, {kPart / 8192}, {1024}});
+    ASSERT_TRUE(run) << part;
+    end = run->end();
+    EXPECT_GE(end, (part + 2) * kPart * 4 - std::uint64_t{64} * 1024) << part;
+  }
+  EXPECT_LE(end, kCells * 4);
+}
+
+TEST(SlabAhead, BlocksOfABandAreASlab) {
+  SlabAhead ahead({4096, 4096}, 4);
+  const Hyperslab blocks{{0, 64}, {128, 128}, {1, 32}, {64, 64}};
+  const auto run = ahead.observe(blocks);
+  ASSERT_TRUE(run);
+  EXPECT_LE(run->offset, 256u);
+  EXPECT_GE(run->bytes, std::uint64_t{3} << 19);
+}
+
+TEST(SlabAhead, OfCellsThatLieFarApartNothingIsBroughtIn) {
+  SlabAhead ahead({std::uint64_t{256} << 20}, 4);
+  for (std::uint64_t first = 0; first < 16; ++first)
+    EXPECT_FALSE(ahead.observe(Hyperslab{{first}, {std::uint64_t{1} << 20}, {200}, {1}}));
 }
 
 }  // namespace
