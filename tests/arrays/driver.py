@@ -6,6 +6,7 @@ A scene compares what a program of driver_programs.py says and leaves behind wit
 and store while the program waits.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -214,6 +215,19 @@ def programs_fork(scene):
     scene.compare("fork")
 
 
+def a_fork_that_fails_keeps_nothing_open(scene):
+    """The program lives on, and nobody has its file open."""
+    with Waiting(scene, "fork_in_vain") as program:
+        program.expect("no child")
+        program.expect("closed")
+        deadline = time.monotonic() + 5
+        while (files := json.loads(scene.cairn("status", "--node", "n", "--json"))["open_store_files"]) != 0:
+            assert time.monotonic() < deadline, f"{files} files are open"
+            time.sleep(0.05)
+        program.go_on()
+        program.end()
+
+
 def several_libraries_share_a_process(scene):
     assert scene.run("several_libraries") == "driver 1 hooks 1\n"
     out = scene.run("several_libraries", HDF5_DRIVER="sec2")
@@ -294,6 +308,7 @@ SCENES = [
     (errors_are_the_same, {}),
     (a_full_disk_is_an_error, {}),
     (programs_fork, LATE),
+    (a_fork_that_fails_keeps_nothing_open, LATE),
     (several_libraries_share_a_process, LATE),
     (names_are_the_kernels, LATE),
     (signals_come_all_the_time, {}),

@@ -39,6 +39,12 @@ bool has_ended(pid_t child) {
   return error == -ECHILD || (error == 0 && info.si_pid == child);
 }
 
+bool is_childless() {
+  siginfo_t info{};
+  return sys::call(SYS_waitid, P_ALL, 0, sys::word(&info), WEXITED | WNOHANG | WNOWAIT | __WALL,
+                   0) == -ECHILD;
+}
+
 // Drops each note for which keep(note) is false. Requires: ProcessLock::kTransit.
 template <typename Keep>
 void sift(Keep&& keep) {
@@ -100,6 +106,10 @@ void TransitHolds::name_child(pid_t child) {
       give_back_hold(note.hold, Session::instance().self());
     return child > 0;
   });
+}
+
+void TransitHolds::give_up_unborn() {
+  if (is_childless()) name_child(-1);
 }
 
 void TransitHolds::forget(pid_t child) {

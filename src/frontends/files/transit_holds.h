@@ -31,6 +31,13 @@ class TransitHolds {
   static pid_t unborn();
   // This thread's unborn child is there; -1: it could not be made, and its holds are released.
   static void name_child(pid_t child);
+  // The same where the library does not see what fork() returns, because it was loaded after the
+  // program: this thread has no unborn child any more, and a process without children has not made
+  // one, or its child has ended. With others alive nothing is known, and the holds stay until this
+  // process ends.
+  static void give_up_unborn_if_childless() {
+    if (__builtin_expect(any(), 0)) give_up_unborn();
+  }
   // The caller releases the holds for `child` itself, or nothing is known of it.
   static void forget(pid_t child);
   static void forget_unborn() {
@@ -48,6 +55,7 @@ class TransitHolds {
  private:
   static bool any();
   static void settle_noted();
+  static void give_up_unborn();
 };
 
 }  // namespace cairn

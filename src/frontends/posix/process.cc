@@ -171,6 +171,13 @@ void after_fork_in_parent() {
   process_lock(ProcessLock::kSpawn).unlock();
 }
 
+// The hook of fork() says how it went, where there is one.
+void after_libcs_fork_in_parent() {
+  after_fork_in_parent();
+  const ErrnoKeeper keeper;
+  TransitHolds::give_up_unborn_if_childless();
+}
+
 void name_child_of_fork(pid_t child) {
   const ErrnoKeeper keeper;
   TransitHolds::name_child(child);
@@ -205,7 +212,7 @@ void start_processes(char** environment) {
   dl_find_object library;
   if (_dl_find_object(reinterpret_cast<void*>(&start_processes), &library) == 0)
     LaunchEnvironment::remember(environment, library.dlfo_link_map->l_name);
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  pthread_atfork(before_fork, after_libcs_fork_in_parent, after_fork_in_child);
 }
 
 }  // namespace cairn
