@@ -21,7 +21,7 @@ list(FILTER cli_library_sources EXCLUDE REGEX "${plain_run_rooms}|/cli/(main|com
 cairn_library(cairn_cli_run "${cli_run_sources}"
               "cairn_base;cairn_fmt;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
 set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement cairn_miss_ratios
-    cairn_traffic)
+    cairn_traffic cairn_advice)
 # ncurses has short names, and is included by one source alone.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # `cairn top`. Debian's archives of it are made for programs, and commands.so is none.

@@ -34,7 +34,9 @@ CLI_ROOMS = {"terminal": (), "node": ("terminal",), "launch": ("terminal", "node
              "configuration": ("terminal", "arguments", "node"),
              "profile": ("terminal", "configuration"), "trace": ("terminal", "arguments", "node", "launch"),
              "top": ("terminal", "arguments", "node"),
-             "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace", "top")}
+             "advice": ("terminal", "arguments", "configuration", "trace"),
+             "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace", "top",
+                           "advice")}
 
 
 class Module:

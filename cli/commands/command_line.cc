@@ -13,6 +13,7 @@
 
 #include "base/nearest_name.h"
 #include "cli/arguments/arguments.h"
+#include "cli/commands/advise_command.h"
 #include "cli/commands/arrays_command.h"
 #include "cli/commands/config_command.h"
 #include "cli/commands/doctor_command.h"
@@ -395,6 +396,7 @@ constexpr Command kCommands[] = {
     {"stage-in", "read files into a tier before programs ask for them", command_stage_in},
     {"stage-out", "store files and take them out of the tiers", command_stage_out},
     {"doctor", "check the machine, or a program", command_doctor},
+    {"advise", "say whether Cairn helps a program, and how to set it up", command_advise},
     {"profile", "measure the devices, list their figures", command_profile},
     {"config", "show the configuration, or the reference of options", command_config},
     {"schema", "check rules for files", command_schema},

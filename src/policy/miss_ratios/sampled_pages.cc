@@ -26,14 +26,14 @@ std::uint64_t SampledPages::scaled(std::uint64_t distance) {
   return static_cast<std::uint64_t>(std::min(others, kOthersMax)) + 1;
 }
 
-void SampledPages::reference_sampled(std::uint64_t hash) {
+void SampledPages::reference_sampled(std::uint64_t hash, bool counts) {
   const std::uint64_t distance = distances_.reference(hash);
   if (distance != StackDistances::kCold) {
     CAIRN_DCHECK(distance <= sample_.size());
-    counts_.add(scaled(distance), sample_.weight());
+    if (counts) counts_.add(scaled(distance), sample_.weight());
     return;
   }
-  counts_.add_cold(sample_.weight());
+  if (counts) counts_.add_cold(sample_.weight());
   sample_.add(hash);
   if (sample_.is_too_large()) distances_.forget(sample_.drop_highest());
   CAIRN_DCHECK(distances_.size() == sample_.size());

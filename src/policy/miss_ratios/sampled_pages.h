@@ -40,11 +40,17 @@ class SampledPages {
   void reference(std::uint64_t key) {
     ++references_;
     const std::uint64_t hash = sample_.hash_of(key);
-    if (sample_.takes(hash)) reference_sampled(hash);
+    if (sample_.takes(hash)) reference_sampled(hash, true);
+  }
+  // A use that is in the cache as any other, but that is in no count: the curve is of the
+  // references among the uses, such as the reads among reads and writes.
+  void touch(std::uint64_t key) {
+    const std::uint64_t hash = sample_.hash_of(key);
+    if (sample_.takes(hash)) reference_sampled(hash, false);
   }
 
   std::uint64_t references() const { return references_; }
-  // How many pages the stream had, estimated.
+  // How many pages the stream had, estimated; those that were touched first are not among them.
   double pages() const { return counts_.cold(); }
   std::size_t sampled_pages() const { return sample_.size(); }
   // The share of the pages that are in the sample; 1: all of them.
@@ -64,7 +70,7 @@ class SampledPages {
  private:
   static constexpr unsigned kBucketBits = 8;
 
-  void reference_sampled(std::uint64_t hash);
+  void reference_sampled(std::uint64_t hash, bool counts);
   // The distance in the stream that a distance in the sample stands for.
   std::uint64_t scaled(std::uint64_t distance);
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/advice/advice_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/size_text.h"
+
+namespace cairn::cli {
+namespace {
+
+using advice::Improvement;
+using advice::Limit;
+using advice::Refusal;
+using advice::Verdict;
+
+std::string size_of(double bytes) {
+  return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes)));
+}
+
+std::string seconds_and_interval(const advice::Forecast& forecast) {
+  return fmt::format("{} ({} to {})", format_duration(forecast.seconds()),
+                     format_duration(forecast.interval.low),
+                     format_duration(forecast.interval.high));
+}
+
+std::string refusal_reason(const AdviceTold& told) {
+  const double first = 100 * told.work.reuse.reads.compulsory_ratio();
+  switch (told.advice.refusal) {
+    case Refusal::kFastStore:
+      return fmt::format("the store ({}) is about as fast as the tiers would be",
+                         told.question.machine.store.source);
+    case Refusal::kReadOnce:
+      return fmt::format(
+          "{:.0f} % of the blocks are read only once, and in no order that could be fetched ahead",
+          first);
+    case Refusal::kKernelCache:
+      return fmt::format("the kernel's page cache ({}) keeps these files as well",
+                         size_of(told.question.machine.page_cache_bytes));
+    case Refusal::kLittleIo:
+      return "I/O takes less than 1 % of the time of the program";
+    case Refusal::kNone:
+    case Refusal::kNoGain:
+      break;
+  }
+  return "the store has to serve as much with Cairn as without";
+}
+
+std::string limit_sentence(const AdviceTold& told) {
+  switch (told.advice.limit) {
+    case Limit::kStoreReads:
+      return "What is left is mostly reads of the store of data that no tier has kept.";
+    case Limit::kFirstUses:
+      return "What is left is mostly first reads of data, which every cache misses.";
+    case Limit::kStoreWrites:
+      return "What is left is mostly writes that the store does not take as fast as they come.";
+    case Limit::kTier:
+      return "What is left is mostly the device of the file tier.";
+    case Limit::kProcessor:
+      return "What is left is mostly the processor: calls, and copies of bytes.";
+    case Limit::kFsyncs:
+      return "What is left is mostly fsyncs.";
+  }
+  CAIRN_CHECK(false);
+  return "";
+}
+
+std::string improvement_sentence(const AdviceTold& told, const advice::Improved& improved) {
+  const std::string saved = format_duration(improved.seconds);
+  switch (improved.what) {
+    case Improvement::kLargerRequests:
+      return fmt::format("Requests of 1 MiB in order would save {}.", saved);
+    case Improvement::kNoFsyncs:
+      return fmt::format("No fsyncs would save {}.", saved);
+    case Improvement::kDurableTier:
+      return fmt::format("A durable tier ({}) for fsyncs would save {}: --tier DIR:SIZE:durable.",
+                         told.question.wishes.spare_tier.speed.source, saved);
+    case Improvement::kMoreMemory:
+      return fmt::format("Memory of {} would save {} more.", size_of(improved.bytes), saved);
+    case Improvement::kAnotherTier:
+      return fmt::format("Another tier, of {} ({}), would save {}.", size_of(improved.bytes),
+                         told.question.wishes.spare_tier.speed.source, saved);
+  }
+  CAIRN_CHECK(false);
+  return "";
+}
+
+std::string sizes_sentence(const AdviceTold& told) {
+  const advice::Sizes& sizes = told.advice.sizes;
+  std::string text = fmt::format("The working set is {}; 90 % of the uses are of {}",
+                                 size_of(sizes.working_set_bytes), size_of(sizes.hot_bytes));
+  text += sizes.knee_bytes ? fmt::format("; the knee is at {}.", size_of(*sizes.knee_bytes))
+                           : std::string("; no block is used twice.");
+  return text;
+}
+
+std::string order_sentence(const AdviceTold& told) {
+  const advice::UseCounts& reads = told.work.accesses.reads;
+  return fmt::format(
+      "{:.0f} % of the reads are in order and can be fetched ahead; the programs compute for {}.",
+      100 * reads.sequential_share(), format_duration(told.advice.compute_seconds));
+}
+
+std::string target_sentence(const AdviceTold& told) {
+  const double percent = 100 * told.question.wishes.target_share.value_or(0);
+  if (!told.advice.sizes.target_bytes)
+    return fmt::format("No size of memory alone leaves {:g} % of the I/O time.", percent);
+  return fmt::format("Memory of {} alone leaves {:g} % of the I/O time.",
+                     size_of(*told.advice.sizes.target_bytes), percent);
+}
+
+}  // namespace
+
+std::string verdict_sentence(const AdviceTold& told) {
+  const advice::Advice& advice = told.advice;
+  if (advice.verdict == Verdict::kDoNotUse)
+    return fmt::format("Do not use Cairn for this: {}.", refusal_reason(told));
+  const advice::Candidate& best = advice.advised();
+  return fmt::format("Cairn {} this: I/O takes about {} instead of {}, {:.0f} % less.",
+                     advice.verdict == Verdict::kHelps ? "helps with" : "may help with",
+                     seconds_and_interval(best.forecast), seconds_and_interval(advice.without),
+                     100 * best.gain.share);
+}
+
+std::vector<std::string> reason_sentences(const AdviceTold& told) {
+  const advice::Advice& advice = told.advice;
+  std::vector<std::string> lines;
+  lines.push_back(sizes_sentence(told));
+  if (told.work.accesses.reads.uses() > 0) lines.push_back(order_sentence(told));
+  if (told.question.wishes.target_share) lines.push_back(target_sentence(told));
+  lines.push_back(limit_sentence(told));
+  for (const advice::Improved& improved : advice.improvements)
+    lines.push_back(improvement_sentence(told, improved));
+  if (told.work.accesses.writes.request_bytes > 0)
+    lines.push_back(fmt::format("After the last access the store needs {} more until it has all.",
+                                format_duration(advice.advised().forecast.drain_seconds)));
+  if (told.work.accesses.fsyncs.value_or(0) > 0)
+    lines.push_back(fmt::format("The fsyncs take {} at durability level store, {} at level node.",
+                                format_duration(advice.store_fsync_seconds),
+                                format_duration(advice.node_fsync_seconds)));
+  return lines;
+}
+
+std::vector<std::string> assumption_sentences(const AdviceTold& told) {
+  const advice::Machine& machine = told.question.machine;
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("The store's figures are: {}{}.", machine.store.source,
+                              machine.store.source.starts_with("class")
+                                  ? " (`cairn profile DIR` measures it, which halves the intervals)"
+                                  : ""));
+  if (told.question.assumes_no_page_cache) {
+    lines.push_back(
+        "Without Cairn the kernel is taken to keep nothing of the store's files, as it is behind a "
+        "network; if it does, say --what-if page-cache=SIZE.");
+  } else {
+    lines.push_back(fmt::format("Without Cairn the kernel is taken to keep {} of the store's files "
+                                "(--what-if page-cache=SIZE for another size).",
+                                size_of(machine.page_cache_bytes)));
+  }
+  if (!told.work.accesses.fsyncs)
+    lines.emplace_back("A trace does not say how often the program calls fsync (--fsyncs N does).");
+  if (told.work.reuse.is_sampled)
+    lines.emplace_back("The miss ratios are estimated from a sample of the blocks.");
+  return lines;
+}
+
+const char* name_of(Verdict verdict) {
+  constexpr const char* kNames[] = {"helps", "may-help", "do-not-use"};
+  return kNames[static_cast<unsigned>(verdict)];
+}
+
+const char* name_of(Refusal refusal) {
+  constexpr const char* kNames[] = {"none",         "fast-store", "read-once",
+                                    "kernel-cache", "little-io",  "no-gain"};
+  return kNames[static_cast<unsigned>(refusal)];
+}
+
+const char* name_of(Limit limit) {
+  constexpr const char* kNames[] = {"store-reads", "first-uses", "store-writes",
+                                    "tier",        "processor",  "fsyncs"};
+  return kNames[static_cast<unsigned>(limit)];
+}
+
+const char* name_of(Improvement improvement) {
+  constexpr const char* kNames[] = {"larger-requests", "no-fsyncs", "durable-tier", "more-memory",
+                                    "another-tier"};
+  return kNames[static_cast<unsigned>(improvement)];
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/advise_command.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <optional>
+
+#include "cli/advice/advice_text.h"
+#include "cli/advice/trace_workload.h"
+#include "cli/commands/recorded_run.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+
+namespace cairn::cli {
+namespace {
+
+constexpr const char* kUsage =
+    "Usage: cairn advise [OPTIONS] --trace FILE\n"
+    "       cairn advise [OPTIONS] [--] PROGRAM [ARGUMENTS]";
+
+struct GivenFlags {
+  std::vector<std::string> ram;
+  std::vector<std::string> tiers;
+  std::vector<std::string> buffer;
+  double fsyncs = -1;
+};
+
+void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
+  add_text(app, "--trace", words.trace, "Advise from this trace instead of running a program",
+           "FILE");
+  add_text(app, "--store", words.store,
+           "A directory of the slow files (default: working directory)", "DIR");
+  add_one(app, "--ram", given.ram, "The memory that Cairn may use (default: half of what is free)",
+          "SIZE");
+  add_list(app, "--tier", given.tiers,
+           "A file tier that Cairn may use; repeatable, fastest first; \"none\" for none",
+           "DIR:SIZE[:durable]");
+  add_list(app, "--buffer", given.buffer,
+           "With PROGRAM: record the files below DIR; repeatable (default: working directory)",
+           "DIR");
+  add_text(app, "--config", words.settings.config_file, "The configuration that is in use", "FILE");
+  add_list(app, "--what-if", words.what_if, kWhatIfHelp, "KEY=VALUE,...");
+  add_text(app, "--target", words.target, "Say which memory leaves so much of the I/O time",
+           "PERCENT%-of-io-time");
+  app.add_option("--fsyncs", given.fsyncs, "How many fsyncs the program calls")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 1e12));
+  app.add_flag("--json", words.json, "One JSON object; documented in docs/reference.md");
+  add_text(app, "--write", words.write, "Write the configuration to FILE, which must not be there",
+           "FILE");
+  app.add_flag("--force", words.force, "Let --write replace FILE");
+  app.footer(
+      "A trace is what `cairn trace record` writes, the text of darshan-dxt-parser, or CSV.\n\n"
+      "Exit status: 2 for a trace without accesses, a program without I/O on buffered files, and\n"
+      "mistakes in the options; that of the program when it fails.\n\n"
+      "Examples:\n"
+      "  cairn advise -- ./simulate input.nml\n"
+      "  cairn advise --trace job.trace --store /pfs/project --write job.yaml\n"
+      "  cairn advise --trace job.trace --what-if ram=4G,nvme=200G");
+}
+
+void take_flags(const GivenFlags& given, AdviceWords* words) {
+  if (!given.ram.empty()) words->settings.flags["ram.capacity"] = given.ram;
+  if (!given.tiers.empty()) words->settings.flags["tiers"] = given.tiers;
+  if (given.fsyncs >= 0) words->fsyncs = given.fsyncs;
+}
+
+void check_words(const AdviceWords& words, const Arguments& program) {
+  if (words.trace.empty() && program.empty())
+    throw Failure("no trace and no program to advise on",
+                  "write --trace FILE, or a program after --, such as: cairn advise -- ./app");
+  if (!words.trace.empty() && !program.empty())
+    throw Failure("--trace and a program exclude each other", "leave one of them out");
+  struct stat status{};
+  if (!words.write.empty() && !words.force && ::lstat(words.write.c_str(), &status) == 0)
+    throw Failure(fmt::format("--write {}: the file is there already", printable(words.write)),
+                  "name another one, or replace it by --force");
+  if (words.force && words.write.empty())
+    throw Failure("--force: nothing is written", "give a file by --write as well");
+}
+
+advice::Workload workload_of_run(const AdviceWords& words, const GivenFlags& given,
+                                 const Arguments& program) {
+  RecordedRun run;
+  CommandLineSettings settings = words.settings;
+  if (!given.buffer.empty()) settings.flags["buffer.directories"] = given.buffer;
+  run.execute(settings, program);
+  advice::Workload work = read_workload(run.trace());
+  if (run.seconds() > 0) {
+    work.accesses.run_seconds = run.seconds();
+    work.accesses.run_io_seconds = run.io_seconds();
+  }
+  return work;
+}
+
+}  // namespace
+
+int command_advise(const Arguments& arguments) {
+  CLI::App app("Says whether Cairn helps a program, by how much, and with which configuration.",
+               "cairn advise");
+  AdviceWords words;
+  GivenFlags given;
+  add_advise_options(app, words, given);
+  const Arguments program = parse_before_program(app, arguments, kUsage);
+  take_flags(given, &words);
+  check_words(words, program);
+  // Mistakes of the options come before a run that may take hours.
+  AdviceTold told{.work = {}, .question = question_of(words), .advice = {}};
+  told.work =
+      program.empty() ? read_workload(words.trace) : workload_of_run(words, given, program);
+  told.work.accesses.fsyncs = words.fsyncs;
+  told.advice = advice::advise(told.work, told.question.machine, told.question.wishes);
+  if (!words.write.empty()) write_advice_config(told, words.write, words.force);
+  print(words.json ? advice_json(told) : advice_text(told));
+  return kExitOk;
+}
+
+}  // namespace cairn::cli

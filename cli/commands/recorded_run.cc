@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/recorded_run.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "base/check.h"
+#include "cli/commands/node_launcher.h"
+#include "cli/commands/run_command.h"
+#include "cli/configuration/configuration.h"
+#include "cli/node/control_client.h"
+#include "cli/node/json_fields.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+
+namespace cairn::cli {
+namespace {
+
+constexpr double kNodeEndSeconds = 30;
+
+// Ends the node however the run ends.
+class RecordingNode {
+ public:
+  explicit RecordingNode(const Configuration& configuration) : node_(launch_node(configuration)) {}
+  ~RecordingNode() {
+    try {
+      ControlClient(node_.paths).request({{"command", "shutdown"}, {"drain", true}});
+    } catch (const Failure&) {
+      // The connection closes when the service ends, as it should.
+    }
+    if (!wait_for_end(node_, kNodeEndSeconds))
+      say(fmt::format("node {} has not ended after {} s (log {})", node_.paths.name,
+                      kNodeEndSeconds, node_.paths.log_file));
+  }
+  RecordingNode(const RecordingNode&) = delete;
+  RecordingNode& operator=(const RecordingNode&) = delete;
+
+  const NodePaths& paths() const { return node_.paths; }
+
+ private:
+  LaunchedNode node_;
+};
+
+}  // namespace
+
+RecordedRun::RecordedRun() {
+  const char* place = ::getenv("TMPDIR");
+  directory_ = fmt::format("{}/cairn-advise-XXXXXX", place != nullptr && *place ? place : "/tmp");
+  if (::mkdtemp(directory_.data()) == nullptr)
+    throw Failure(fmt::format("{}: {}", directory_, std::strerror(errno)),
+                  "set TMPDIR to a directory that you may write");
+  CAIRN_CHECK(!directory_.empty());
+}
+
+RecordedRun::~RecordedRun() {
+  ::unlink(trace().c_str());
+  ::unlink(report().c_str());
+  ::rmdir(directory_.c_str());
+}
+
+void RecordedRun::execute(const CommandLineSettings& settings,
+                          const std::vector<std::string>& command_line) {
+  CommandLineSettings own = settings;
+  own.flags["node.name"] = {private_node_name()};
+  const Configuration configuration = resolve_configuration(own);
+  int status = 0;
+  {
+    const RecordingNode node(configuration);
+    ControlClient client(node.paths());
+    client.request({{"command", "trace-start"}, {"path", trace()}});
+    RunOptions options;
+    options.node = node.paths().name;
+    options.report_json = report();
+    options.command_line = command_line;
+    options.settings.flags["report"] = {"off"};
+    status = run_program(options);
+    const Json recorded = client.request({{"command", "trace-stop"}});
+    if (const uint64_t lost = unsigned_field(recorded, "lost"); lost > 0)
+      say(fmt::format("{} accesses came too fast to be recorded; advice is from the others", lost));
+  }
+  if (status != 0)
+    throw Failure(fmt::format("{} has ended with status {}, so there is no advice",
+                              printable(command_line.front()), status),
+                  "see that it succeeds under `cairn run` first", status);
+  read_report();
+}
+
+void RecordedRun::read_report() {
+  std::ifstream file(report());
+  const Json document = Json::parse(file, nullptr, false);
+  if (document.is_discarded()) return;
+  seconds_ = number_field(document, "wall_seconds");
+  io_seconds_ = number_field(member(document, "report"), "io_seconds");
+  CAIRN_CHECK(seconds_ >= 0);
+}
+
+}  // namespace cairn::cli

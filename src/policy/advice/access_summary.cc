@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/advice/access_summary.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace cairn::advice {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+// A stream of one process and a file make one number; which one does not matter.
+std::uint64_t key_of(const Access& access) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
+  return (access.stream + 1) * kGolden ^ (std::uint64_t{access.file} << 1 | access.is_write);
+}
+
+std::uint64_t bytes_in_block(const Access& access, std::uint64_t block) {
+  const std::uint64_t begin = std::max(access.offset, block * kBlockBytes);
+  const std::uint64_t end = std::min(access.offset + access.length, (block + 1) * kBlockBytes);
+  return end > begin ? end - begin : 0;
+}
+
+}  // namespace
+
+SummaryBuilder::SummaryBuilder() { counts_.written.bytes.assign(WriteTimes::kParts, 0); }
+
+void SummaryBuilder::merge_parts() {
+  WriteTimes& times = counts_.written;
+  CAIRN_DCHECK(times.bytes.size() == WriteTimes::kParts);
+  for (std::size_t part = 0; part < WriteTimes::kParts / 2; ++part)
+    times.bytes[part] = times.bytes[2 * part] + times.bytes[2 * part + 1];
+  std::fill(times.bytes.begin() + WriteTimes::kParts / 2, times.bytes.end(), 0.0);
+  times.part_seconds *= 2;
+}
+
+void SummaryBuilder::note_time(const Access& access) {
+  if (accesses_ == 0) first_ns_ = access.time_ns;
+  last_ns_ = std::max(last_ns_, access.time_ns);
+  if (!access.is_write) return;
+  const std::uint64_t since = access.time_ns > first_ns_ ? access.time_ns - first_ns_ : 0;
+  const double seconds = static_cast<double>(since) / kNsPerSecond;
+  WriteTimes& times = counts_.written;
+  while (seconds >= times.part_seconds * WriteTimes::kParts) merge_parts();
+  times.bytes[static_cast<std::size_t>(seconds / times.part_seconds)] += access.length;
+}
+
+SummaryBuilder::Stream& SummaryBuilder::note(const Access& access) {
+  note_time(access);
+  UseCounts& counts = access.is_write ? counts_.writes : counts_.reads;
+  counts.requests += 1;
+  counts.request_bytes += access.length;
+  const auto* const limit = std::upper_bound(AccessSummary::kSizeLimits.begin(),
+                                             AccessSummary::kSizeLimits.end(), access.length);
+  counts_.requests_by_size[static_cast<std::size_t>(limit - AccessSummary::kSizeLimits.begin())] +=
+      1;
+  if (access.file >= known_files_.size()) known_files_.resize(std::size_t{access.file} + 1);
+  File& file = known_files_[access.file];
+  file.end = std::max(file.end, access.offset + access.length);
+  Stream& stream = streams_[key_of(access)];
+  const std::uint64_t window = accesses_++ / kWindow + 1;
+  if (stream.window != window) {
+    stream.window = window;
+    ++streams_in_windows_;
+  }
+  return stream;
+}
+
+bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_t block) {
+  UseCounts& counts = access.is_write ? counts_.writes : counts_.reads;
+  const std::uint64_t bytes = bytes_in_block(access, block);
+  const bool follows = stream.block != kNoBlock && block == stream.block + 1;
+  double& last_bytes = stream.is_sequential ? counts.sequential_bytes : counts.random_bytes;
+  CAIRN_DCHECK(stream.counted <= kBlockBytes);
+  if (block == stream.block) {
+    const std::uint64_t more = std::min(bytes, kBlockBytes - stream.counted);
+    last_bytes += static_cast<double>(more);
+    stream.counted += more;
+    return false;
+  }
+  // What lies between was read as well, though the record has not every hit within a block.
+  if (follows && !access.is_write) last_bytes += static_cast<double>(kBlockBytes - stream.counted);
+  stream.block = block;
+  stream.counted = bytes;
+  stream.is_sequential = follows;
+  (follows ? counts.sequential_uses : counts.random_uses) += 1;
+  (follows ? counts.sequential_bytes : counts.random_bytes) += static_cast<double>(bytes);
+  if (!access.is_write && access.was_hit) counts_.recorded_hits += 1;
+  if (!follows) {
+    File& file = known_files_[access.file];
+    ++(access.is_write ? file.random_writes : file.random_reads);
+  }
+  return true;
+}
+
+AccessSummary SummaryBuilder::summary() const {
+  AccessSummary summary = counts_;
+  summary.seconds = static_cast<double>(last_ns_ - std::min(first_ns_, last_ns_)) / kNsPerSecond;
+  for (const File& file : known_files_) {
+    if (file.end == 0) continue;
+    ++summary.files;
+    const auto block_bytes = static_cast<double>(std::min(file.end, kBlockBytes));
+    summary.reads.random_block_bytes += static_cast<double>(file.random_reads) * block_bytes;
+    summary.writes.random_block_bytes += static_cast<double>(file.random_writes) * block_bytes;
+  }
+  const std::uint64_t windows = (accesses_ + kWindow - 1) / kWindow;
+  if (windows > 0)
+    summary.concurrency = std::max(
+        1.0, static_cast<double>(streams_in_windows_) / static_cast<double>(windows));
+  CAIRN_CHECK(summary.concurrency >= 1);
+  return summary;
+}
+
+}  // namespace cairn::advice

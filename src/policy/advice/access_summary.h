@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program's accesses come to: how many requests of which size, in which order, how much of
+// it over time. Prediction needs no more than this and the miss-ratio curves.
+//
+// Accesses are counted by their uses of blocks of 64 KiB, which is what Cairn moves. Accesses of
+// one stream to one block in a row are one use. A use is sequential if the stream's last one was of
+// the block before it; such a use is of the whole block, because the record of an access may lack
+// hits within a block. Any other use is random and counts the bytes that the record has.
+//
+// Thread safety: none for the builder; summaries are values. Units: bytes, seconds.
+// Ownership: 56 bytes for each pair of stream and file, 24 for each file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace cairn::advice {
+
+inline constexpr std::uint64_t kBlockBytes = 64 * 1024;
+
+struct Access {
+  std::uint64_t time_ns = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint32_t file = 0;
+  std::uint64_t stream = 0;  // what reads or writes in one order
+  bool is_write = false;
+  bool was_hit = false;  // by a tier, when it was recorded
+};
+
+// Reads, or writes.
+struct UseCounts {
+  double requests = 0;  // as recorded
+  double request_bytes = 0;
+  double sequential_uses = 0;
+  double sequential_bytes = 0;
+  double random_uses = 0;
+  double random_bytes = 0;
+  // What the blocks of the random uses have, as far as their files go.
+  double random_block_bytes = 0;
+
+  double uses() const { return sequential_uses + random_uses; }
+  double bytes() const { return sequential_bytes + random_bytes; }
+  double sequential_share() const { return uses() > 0 ? sequential_uses / uses() : 0; }
+};
+
+// How many bytes were written in each part of the time.
+struct WriteTimes {
+  static constexpr std::size_t kParts = 512;
+  double part_seconds = 0.001;
+  std::vector<double> bytes;
+};
+
+struct AccessSummary {
+  // Requests below 4 KiB, below 64 KiB, below 1 MiB, and larger.
+  static constexpr std::array<std::uint64_t, 3> kSizeLimits = {4096, 65536, 1U << 20};
+
+  UseCounts reads;
+  UseCounts writes;
+  double recorded_hits = 0;  // uses by reads that were no miss when they were recorded
+  double seconds = 0;        // from the first access to the last
+  double concurrency = 1;    // mean number of streams among 64 accesses in a row
+  std::array<double, 4> requests_by_size{};
+  std::uint64_t files = 0;
+  std::optional<double> fsyncs;  // none: the record does not say
+  // As measured with the recording: none for a trace alone.
+  std::optional<double> run_seconds;
+  std::optional<double> run_io_seconds;
+  WriteTimes written;
+
+  bool is_empty() const { return reads.requests + writes.requests == 0; }
+};
+
+class SummaryBuilder {
+ public:
+  SummaryBuilder();
+
+  // use(block) is called for each use of a block, in order. Requires: times that do not descend
+  // much; an earlier one counts as the beginning.
+  template <typename Use>
+  void add(const Access& access, Use&& use) {
+    Stream& stream = note(access);
+    const std::uint64_t length = access.length > 0 ? access.length : 1;
+    const std::uint64_t end = access.offset + length;
+    for (std::uint64_t block = access.offset / kBlockBytes; block <= (end - 1) / kBlockBytes;
+         ++block) {
+      if (add_part(stream, access, block)) use(block);
+    }
+  }
+
+  AccessSummary summary() const;
+
+ private:
+  static constexpr std::uint64_t kNoBlock = UINT64_MAX;
+  static constexpr unsigned kWindow = 64;
+
+  struct Stream {
+    std::uint64_t block = kNoBlock;
+    std::uint64_t counted = 0;  // bytes of the block that are in the counts
+    std::uint64_t window = 0;   // the last one that it was seen in
+    bool is_sequential = false;
+    bool is_write = false;
+  };
+  struct File {
+    std::uint64_t end = 0;
+    std::uint64_t random_reads = 0;
+    std::uint64_t random_writes = 0;
+  };
+
+  Stream& note(const Access& access);
+  void note_time(const Access& access);
+  // Returns: whether it is a use of its own.
+  bool add_part(Stream& stream, const Access& access, std::uint64_t block);
+  void merge_parts();
+
+  AccessSummary counts_;
+  std::unordered_map<std::uint64_t, Stream> streams_;
+  std::vector<File> known_files_;
+  std::uint64_t first_ns_ = 0;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t accesses_ = 0;
+  std::uint64_t streams_in_windows_ = 0;
+};
+
+}  // namespace cairn::advice

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether Cairn helps a workload, and with which configuration: candidates of several sizes and
+// policies are forecast (policy/advice/forecast.h), and the smallest that is about as fast as the
+// fastest is chosen.
+//
+// Thread safety: pure functions. Units: bytes, seconds. Ownership: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "policy/advice/forecast.h"
+
+namespace cairn::advice {
+
+struct Wishes {
+  std::vector<FileTierPlan> tiers;     // that may be used, fastest first
+  std::vector<Plan> plans;             // to be compared with, such as the one in use
+  std::optional<Plan> what_if;         // to be compared, too, and to be advised on
+  std::optional<double> target_share;  // of the I/O time without Cairn
+  FileTierPlan spare_tier;             // a device that one might buy
+};
+
+struct Candidate {
+  Plan plan;
+  Forecast forecast;
+  Gain gain;
+};
+
+enum class Verdict : std::uint8_t { kHelps, kMayHelp, kDoNotUse };
+
+// Why it is not to be used.
+enum class Refusal : std::uint8_t {
+  kNone,
+  kFastStore,    // about as fast as the tiers
+  kReadOnce,     // at random, and nothing twice
+  kKernelCache,  // the kernel keeps as much
+  kLittleIo,     // of the time of the run
+  kNoGain
+};
+
+enum class Limit : std::uint8_t { kStoreReads, kFirstUses, kStoreWrites, kTier, kProcessor, kFsyncs };
+
+enum class Improvement : std::uint8_t {
+  kLargerRequests,
+  kNoFsyncs,
+  kDurableTier,
+  kMoreMemory,
+  kAnotherTier
+};
+
+struct Improved {
+  Improvement what = Improvement::kMoreMemory;
+  double seconds = 0;  // less than with the plan that is advised
+  double bytes = 0;    // of memory or of the tier
+};
+
+struct Sizes {
+  std::optional<double> knee_bytes;  // none: nothing is used twice
+  double hot_bytes = 0;
+  double working_set_bytes = 0;
+  // Only with a target; none within: no capacity reaches it.
+  std::optional<double> target_bytes;
+};
+
+struct Advice {
+  Verdict verdict = Verdict::kDoNotUse;
+  Refusal refusal = Refusal::kNone;
+  Forecast without;
+  std::vector<Candidate> candidates;  // each of another name
+  std::size_t chosen = 0;             // of the candidates
+  Sizes sizes;
+  Limit limit = Limit::kStoreReads;
+  std::vector<Improved> improvements;  // most first, those worth 5 % of the I/O time
+  double compute_seconds = 0;
+  // All fsyncs, if they survive what the level says.
+  double store_fsync_seconds = 0;
+  double node_fsync_seconds = 0;
+
+  const Candidate& advised() const { return candidates[chosen]; }
+};
+
+// Requires: a workload that is not empty; valid devices; machine.memory_bytes_max > 0.
+Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes);
+
+}  // namespace cairn::advice

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a device takes for a number of requests: the one place where advice asks for it, so that
+// a model that was fitted to this very device can take over here.
+//
+//   time = requests * latency / min(concurrency, queue depth) + bytes / bandwidth
+//
+// That is the physical device of policy/regressions with a knee of 1, from figures that the
+// profiler measures for every device: latency of one small request alone, bandwidth of large ones.
+//
+// Thread safety: pure functions and values. Units: seconds, bytes, bytes per second.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cairn::advice {
+
+enum class Direction : std::uint8_t { kRead, kWrite };
+
+struct DeviceLoad {
+  Direction direction = Direction::kRead;
+  double requests = 0;
+  double bytes = 0;
+  double concurrency = 1;  // requests that programs have in flight at a time
+};
+
+struct DeviceSpeed {
+  double read_bandwidth = 1e9;
+  double write_bandwidth = 1e9;
+  double read_latency = 100e-6;
+  double write_latency = 100e-6;
+  double queue_depth = 1;  // requests that the device works on at a time
+  // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
+  double error = 2;
+  bool is_memory = false;
+  std::string source;  // "measured 2026-11-21", "class default: ssd"
+
+  bool is_valid() const;
+  // The same device if it is so many times slower (below 1: faster).
+  DeviceSpeed slowed(double factor) const;
+};
+
+// Requires: speed.is_valid(); a load of no negative number, its concurrency at least 1.
+double seconds_of(const DeviceSpeed& speed, const DeviceLoad& load);
+
+}  // namespace cairn::advice
