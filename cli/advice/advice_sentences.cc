@@ -156,9 +156,10 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
         "Without Cairn the kernel is taken to keep nothing of the store's files, as it is behind a "
         "network; if it does, say --what-if page-cache=SIZE.");
   } else {
-    lines.push_back(fmt::format("Without Cairn the kernel is taken to keep {} of the store's files "
-                                "(--what-if page-cache=SIZE for another size).",
-                                size_of(machine.page_cache_bytes)));
+    lines.push_back(
+        fmt::format("Without Cairn the kernel is taken to keep {} of the store's files "
+                    "(--what-if page-cache=SIZE for another size).",
+                    size_of(machine.page_cache_bytes)));
   }
   if (!told.work.accesses.fsyncs)
     lines.emplace_back("A trace does not say how often the program calls fsync (--fsyncs N does).");

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/advice/advice_text.h"
+#include "cli/advice/advice_told.h"
 
 namespace cairn::cli {
 
 std::string verdict_sentence(const AdviceTold& told);
 std::vector<std::string> reason_sentences(const AdviceTold& told);
-// Of devices, of the kernel's cache, of what a trace does not say.
+// About devices, the kernel's cache, and where a trace is silent.
 std::vector<std::string> assumption_sentences(const AdviceTold& told);
 
 // The names in JSON.

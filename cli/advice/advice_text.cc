@@ -53,9 +53,9 @@ std::string table_text(const AdviceTold& told) {
   for (std::size_t index = 0; index < advice.candidates.size(); ++index) {
     const advice::Candidate& candidate = advice.candidates[index];
     const bool is_chosen = index == advice.chosen;
-    const bool is_given = index + told.question.wishes.plans.size() +
-                              (told.question.wishes.what_if ? 1 : 0) >=
-                          advice.candidates.size();
+    const bool is_given =
+        index + told.question.wishes.plans.size() + (told.question.wishes.what_if ? 1 : 0) >=
+        advice.candidates.size();
     const bool is_usual = candidate.plan.expert == advice::kDefaultExpert;
     if (is_chosen || is_given || (is_usual && rows.size() < kRowsMax))
       rows.push_back(row_of(candidate, is_chosen && !is_advised_against(told)));
@@ -169,15 +169,14 @@ std::string tiers_config(const std::vector<advice::FileTierPlan>& tiers) {
 std::string config_text(const AdviceTold& told) {
   const advice::Plan& plan = told.advice.advised().plan;
   if (is_advised_against(told)) {
-    return "# Advised by `cairn advise`: " + verdict_sentence(told) +
-           "\nbuffer:\n  mode: bypass\n";
+    return "# Advised by `cairn advise`: " + verdict_sentence(told) + "\nbuffer:\n  mode: bypass\n";
   }
   std::string text = "# Advised by `cairn advise`: " + verdict_sentence(told) + "\n";
   text += fmt::format("ram:\n  capacity: {}\n", size_word(plan.ram_bytes));
   text += tiers_config(plan.tiers);
   text += fmt::format("buffer:\n  mode: {}\n", plan.mode);
-  text += fmt::format("flush:\n  trigger: {}\n  streams: {:.0f}\n", plan.trigger,
-                      plan.flush_streams);
+  text +=
+      fmt::format("flush:\n  trigger: {}\n  streams: {:.0f}\n", plan.trigger, plan.flush_streams);
   text += fmt::format("placement:\n  policy: {}\n", quoted(plan.policy));
   text += fmt::format("replacement:\n  expert: {}\n", plan.expert);
   text += fmt::format("prefetch:\n  budget: {:.0f}\n", plan.prefetch_percent);
@@ -197,24 +196,23 @@ std::string advice_json(const AdviceTold& told) {
   OrderedJson candidates = OrderedJson::array();
   for (const advice::Candidate& candidate : advice.candidates)
     candidates.push_back(candidate_json(candidate));
-  OrderedJson object = {{"verdict", name_of(advice.verdict)},
-                        {"refusal", name_of(advice.refusal)},
-                        {"sentence", verdict_sentence(told)},
-                        {"workload", workload_json(told)},
-                        {"sizes", sizes_json(advice.sizes,
-                                             told.question.wishes.target_share.has_value())},
-                        {"without", forecast_json(advice.without)},
-                        {"candidates", std::move(candidates)},
-                        {"chosen", advice.chosen},
-                        {"limit", name_of(advice.limit)},
-                        {"improvements", improvements_json(advice)},
-                        {"fsync_seconds",
-                         {{"store", advice.store_fsync_seconds},
-                          {"node", advice.node_fsync_seconds}}},
-                        {"store_figures", told.question.machine.store.source},
-                        {"page_cache_bytes", whole(told.question.machine.page_cache_bytes)},
-                        {"assumptions", assumption_sentences(told)},
-                        {"config", config_text(told)}};
+  OrderedJson object = {
+      {"verdict", name_of(advice.verdict)},
+      {"refusal", name_of(advice.refusal)},
+      {"sentence", verdict_sentence(told)},
+      {"workload", workload_json(told)},
+      {"sizes", sizes_json(advice.sizes, told.question.wishes.target_share.has_value())},
+      {"without", forecast_json(advice.without)},
+      {"candidates", std::move(candidates)},
+      {"chosen", advice.chosen},
+      {"limit", name_of(advice.limit)},
+      {"improvements", improvements_json(advice)},
+      {"fsync_seconds",
+       {{"store", advice.store_fsync_seconds}, {"node", advice.node_fsync_seconds}}},
+      {"store_figures", told.question.machine.store.source},
+      {"page_cache_bytes", whole(told.question.machine.page_cache_bytes)},
+      {"assumptions", assumption_sentences(told)},
+      {"config", config_text(told)}};
   return object.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
@@ -223,8 +221,9 @@ void write_advice_config(const AdviceTold& told, const std::string& path, bool f
   const bool lacks_place = std::ranges::any_of(
       tiers, [](const advice::FileTierPlan& tier) { return tier.directory.empty(); });
   if (lacks_place && !is_advised_against(told))
-    throw Failure(fmt::format("--write {}: the tier of --what-if has no directory", printable(path)),
-                  "name one by --tier DIR:SIZE instead");
+    throw Failure(
+        fmt::format("--write {}: the tier of --what-if has no directory", printable(path)),
+        "name one by --tier DIR:SIZE instead");
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
   const int file = ::open(path.c_str(), flags, 0666);
   if (file < 0 && errno == EEXIST)

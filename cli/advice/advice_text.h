@@ -6,16 +6,9 @@
 
 #include <string>
 
-#include "cli/advice/advice_words.h"
+#include "cli/advice/advice_told.h"
 
 namespace cairn::cli {
-
-// All that there is to say.
-struct AdviceTold {
-  advice::Workload work;
-  AdviceQuestion question;
-  advice::Advice advice;
-};
 
 std::string advice_text(const AdviceTold& told);
 std::string advice_json(const AdviceTold& told);

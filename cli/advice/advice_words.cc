@@ -86,8 +86,8 @@ void set_machine(const AdviceWords& words, const WhatIf& what_if, AdviceQuestion
       what_if.page_cache_bytes.value_or(is_far ? 0 : static_cast<double>(memory.available_bytes));
   // The programs need the rest.
   constexpr double kShareMax = 0.5;
-  machine.memory_bytes_max = kShareMax * static_cast<double>(std::min(
-                                             memory.available_bytes, ram_capacity_max(memory)));
+  machine.memory_bytes_max =
+      kShareMax * static_cast<double>(std::min(memory.available_bytes, ram_capacity_max(memory)));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace cairn::cli {
 
 struct AdviceWords {
   std::string trace;
-  std::string store = ".";        // a directory of the slow files
-  CommandLineSettings settings;   // --config, --ram, --tier
+  std::string store = ".";       // a directory of the slow files
+  CommandLineSettings settings;  // --config, --ram, --tier
   std::vector<std::string> what_if;
   std::string target;
   std::optional<double> fsyncs;

@@ -89,11 +89,12 @@ advice::Workload read_workload(const std::string& path) {
   say_warning(*trace);
   advice::Workload work = reader.workload();
   if (work.accesses.is_empty())
-    throw Failure(fmt::format("{}: there are no reads and no writes in it, so there is nothing that "
-                              "Cairn could make faster",
-                              printable(path)),
-                  "`cairn trace info` shows the events of a trace; only files below the directories "
-                  "that were buffered (--buffer) are in one");
+    throw Failure(
+        fmt::format("{}: there are no reads and no writes in it, so there is nothing that "
+                    "Cairn could make faster",
+                    printable(path)),
+        "`cairn trace info` shows the events of a trace; only files below the directories "
+        "that were buffered (--buffer) are in one");
   return work;
 }
 

@@ -20,8 +20,8 @@ namespace {
 using profiler::DeviceClass;
 
 constexpr std::array<std::string_view, 13> kKeys = {
-    "ram",        "nvme",     "ssd",     "hdd",   "policy", "expert", "trigger", "mode",
-    "durability", "prefetch", "streams", "store", "page-cache"};
+    "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",    "trigger",
+    "mode", "durability", "prefetch", "streams", "store",  "page-cache"};
 // No node has more, whatever its place.
 constexpr double kBytesMax = 1ULL << 50;
 
@@ -66,7 +66,8 @@ void take_setting(std::string_view key, std::string_view value, WhatIf* what_if)
   if (key == "expert") what_if->expert = one_of(key, value, kComparedNames);
   if (key == "trigger")
     what_if->trigger = one_of(key, value, all_names<FlushTrigger, kFlushTriggers>());
-  if (key == "mode") what_if->mode = one_of(key, value, all_names<BufferingMode, kBufferingModes>());
+  if (key == "mode")
+    what_if->mode = one_of(key, value, all_names<BufferingMode, kBufferingModes>());
   if (key == "prefetch") what_if->prefetch_percent = count_value(key, value, 0, 90);
   if (key == "streams") what_if->flush_streams = count_value(key, value, 1, 64);
   if (key == "durability") {

@@ -106,8 +106,8 @@ AccessSummary SummaryBuilder::summary() const {
   }
   const std::uint64_t windows = (accesses_ + kWindow - 1) / kWindow;
   if (windows > 0)
-    summary.concurrency = std::max(
-        1.0, static_cast<double>(streams_in_windows_) / static_cast<double>(windows));
+    summary.concurrency =
+        std::max(1.0, static_cast<double>(streams_in_windows_) / static_cast<double>(windows));
   CAIRN_CHECK(summary.concurrency >= 1);
   return summary;
 }

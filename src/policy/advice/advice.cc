@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "policy/advice/plan_choice.h"
 
 namespace cairn::advice {
 namespace {
@@ -29,22 +28,35 @@ double cost_in_bytes(const Plan& plan) {
   return plan.ram_bytes + kDeviceShare * plan.tier_bytes();
 }
 
-// The cheapest of those that are about as fast as the fastest; the usual expert among equals.
-std::size_t choose(const std::vector<Candidate>& candidates, double without, double wanted) {
+// The cheapest of those that are about as fast as the fastest, also where the store is as slow as
+// it may be: so there is room for writes that it takes late. Among equals it is the first, with the
+// usual expert. With a target, all that reach it are fast enough.
+std::size_t choose(const std::vector<Candidate>& candidates, const Forecast& without,
+                   double wanted) {
   double best = candidates.front().forecast.seconds();
-  for (const Candidate& candidate : candidates)
+  double best_high = candidates.front().forecast.interval.high;
+  for (const Candidate& candidate : candidates) {
     best = std::min(best, candidate.forecast.seconds());
-  const double bound = std::max(best + kNearlyAsFast * without, wanted);
+    best_high = std::min(best_high, candidate.forecast.interval.high);
+  }
+  const auto is_fast_enough = [&](const Forecast& forecast) {
+    return forecast.seconds() <= wanted ||
+           (forecast.seconds() <= best + kNearlyAsFast * without.seconds() &&
+            forecast.interval.high <= best_high + kNearlyAsFast * without.interval.high);
+  };
   std::size_t chosen = candidates.size();
   for (std::size_t index = 0; index < candidates.size(); ++index) {
-    const Candidate& candidate = candidates[index];
-    if (candidate.forecast.seconds() > bound) continue;
-    const bool is_first = chosen == candidates.size();
-    if (is_first || cost_in_bytes(candidate.plan) < cost_in_bytes(candidates[chosen].plan))
+    if (!is_fast_enough(candidates[index].forecast)) continue;
+    if (chosen == candidates.size() ||
+        cost_in_bytes(candidates[index].plan) < cost_in_bytes(candidates[chosen].plan)) {
       chosen = index;
+    }
   }
-  CAIRN_CHECK(chosen < candidates.size());
-  return chosen;
+  // Where no plan is fast in both cases, the one that is least slow.
+  if (chosen < candidates.size()) return chosen;
+  const auto fastest = std::ranges::min_element(
+      candidates, {}, [](const Candidate& candidate) { return candidate.forecast.seconds(); });
+  return static_cast<std::size_t>(fastest - candidates.begin());
 }
 
 bool is_fast(const Machine& machine) {
@@ -76,8 +88,8 @@ void judge(const Workload& work, const Machine& machine, Advice* advice) {
   const Candidate& advised = advice->advised();
   const double saved = advice->without.seconds() - advised.forecast.seconds();
   const double run = advice->without.seconds() + advice->compute_seconds;
-  const bool helps = advised.gain.share >= kGainMin &&
-                     (saved >= kRunShareMin * run || saved >= kSecondsMin);
+  const bool helps =
+      advised.gain.share >= kGainMin && (saved >= kRunShareMin * run || saved >= kSecondsMin);
   if (!helps || machine.store.is_memory) {
     advice->verdict = Verdict::kDoNotUse;
     advice->refusal = reason_against(work, machine, *advice);
@@ -88,8 +100,8 @@ void judge(const Workload& work, const Machine& machine, Advice* advice) {
 
 Limit limit_of(const Workload& work, const Forecast& forecast) {
   const Parts& parts = forecast.parts;
-  const double most = std::max({parts.store_reads, parts.tier_reads, parts.copies,
-                                parts.store_writes, parts.fsyncs});
+  const double most = std::max(
+      {parts.store_reads, parts.tier_reads, parts.copies, parts.store_writes, parts.fsyncs});
   if (parts.fsyncs == most && most > 0) return Limit::kFsyncs;
   if (parts.copies == most) return Limit::kProcessor;
   if (parts.store_writes == most) return Limit::kStoreWrites;
@@ -165,8 +177,8 @@ Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes
   const std::vector<Plan> plans = plans_for(work, machine, wishes);
   add_candidates(work, machine, plans, &advice);
   const double without = advice.without.seconds();
-  advice.chosen =
-      choose(advice.candidates, without, wishes.target_share ? *wishes.target_share * without : 0);
+  advice.chosen = choose(advice.candidates, advice.without,
+                         wishes.target_share ? *wishes.target_share * without : 0);
   add_candidates(work, machine, wishes.plans, &advice);
   if (wishes.what_if) {
     advice.chosen = advice.candidates.size();

@@ -7,20 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "policy/advice/forecast.h"
+#include "policy/advice/plan_choice.h"
 
 namespace cairn::advice {
-
-struct Wishes {
-  std::vector<FileTierPlan> tiers;     // that may be used, fastest first
-  std::vector<Plan> plans;             // to be compared with, such as the one in use
-  std::optional<Plan> what_if;         // to be compared, too, and to be advised on
-  std::optional<double> target_share;  // of the I/O time without Cairn
-  FileTierPlan spare_tier;             // a device that one might buy
-};
 
 struct Candidate {
   Plan plan;
@@ -40,7 +32,14 @@ enum class Refusal : std::uint8_t {
   kNoGain
 };
 
-enum class Limit : std::uint8_t { kStoreReads, kFirstUses, kStoreWrites, kTier, kProcessor, kFsyncs };
+enum class Limit : std::uint8_t {
+  kStoreReads,
+  kFirstUses,
+  kStoreWrites,
+  kTier,
+  kProcessor,
+  kFsyncs
+};
 
 enum class Improvement : std::uint8_t {
   kLargerRequests,
@@ -54,14 +53,6 @@ struct Improved {
   Improvement what = Improvement::kMoreMemory;
   double seconds = 0;  // less than with the plan that is advised
   double bytes = 0;    // of memory or of the tier
-};
-
-struct Sizes {
-  std::optional<double> knee_bytes;  // none: nothing is used twice
-  double hot_bytes = 0;
-  double working_set_bytes = 0;
-  // Only with a target; none within: no capacity reaches it.
-  std::optional<double> target_bytes;
 };
 
 struct Advice {

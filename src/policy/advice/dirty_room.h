@@ -20,7 +20,6 @@ struct DrainedWrites {
 };
 
 // Requires: rate > 0, room_bytes >= 0.
-DrainedWrites drain_writes(const WriteTimes& times, double seconds, double rate,
-                           double room_bytes);
+DrainedWrites drain_writes(const WriteTimes& times, double seconds, double rate, double room_bytes);
 
 }  // namespace cairn::advice

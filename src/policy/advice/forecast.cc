@@ -67,11 +67,11 @@ double drain_rate(const Workload& work, const DeviceSpeed& store, double streams
                   double read_share) {
   const UseCounts& writes = work.accesses.writes;
   const double bytes = std::max(writes.request_bytes, 1.0);
-  const double seconds = seconds_of(
-      store, {.direction = Direction::kWrite,
-              .requests = joined_requests(writes.sequential_bytes) + writes.random_uses,
-              .bytes = bytes,
-              .concurrency = std::max(1.0, streams)});
+  const double seconds =
+      seconds_of(store, {.direction = Direction::kWrite,
+                         .requests = joined_requests(writes.sequential_bytes) + writes.random_uses,
+                         .bytes = bytes,
+                         .concurrency = std::max(1.0, streams)});
   CAIRN_CHECK(seconds > 0);
   return bytes / seconds * (1 - std::min(read_share, kReadShareMax));
 }
@@ -118,7 +118,7 @@ double tier_seconds(const Workload& work, const Plan& plan, const Corner& corner
   return seconds;
 }
 
-// What is read in order is fetched while the programs compute between such reads.
+// Cairn fetches what is read in order while the programs compute between such reads.
 double store_read_seconds(const Workload& work, const Machine& machine, const Plan& plan,
                           double ratio, double compute) {
   const UseCounts& reads = work.accesses.reads;
@@ -135,8 +135,8 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
   const AccessSummary& accesses = work.accesses;
   Forecast result;
   if (accesses.reads.uses() > 0)
-    result.miss_ratio = std::min(
-        1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
+    result.miss_ratio =
+        std::min(1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
   const Missed missed = missed_of(accesses.reads, result.miss_ratio, accesses.reads.random_bytes);
   result.parts.store_reads =
       sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
@@ -181,9 +181,8 @@ Forecast with_at(const Workload& work, const Machine& machine, const Plan& plan,
     const double duration = std::max(accesses.seconds, result.parts.store_reads);
     const double rate = drain_rate(work, real.store, plan.flush_streams,
                                    share_of_time(result.parts.store_reads, duration));
-    const DrainedWrites drained =
-        drain_writes(accesses.written, accesses.seconds, rate,
-                     kDirtyShare * (plan.ram_bytes + plan.tier_bytes()));
+    const DrainedWrites drained = drain_writes(accesses.written, accesses.seconds, rate,
+                                               kDirtyShare * (plan.ram_bytes + plan.tier_bytes()));
     result.parts.store_writes = drained.stall_seconds;
     result.drain_seconds = drained.drain_seconds;
   }

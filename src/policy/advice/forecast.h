@@ -39,7 +39,7 @@ struct Reuse {
   double hot_blocks = 0;  // the fewest with 90 % of the uses
   bool is_sampled = false;
 
-  // Of reads. An expert's misses by reads are LRU's in the ratio of all misses of both.
+  // The one of reads. An expert's misses by reads are LRU's in the ratio of all misses of both.
   double miss_ratio(const std::string& expert, double capacity_bytes) const;
 };
 

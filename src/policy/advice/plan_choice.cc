@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -29,9 +30,9 @@ std::optional<double> target_size(const Workload& work, const Machine& machine, 
   return std::nullopt;
 }
 
-void add_plan(const Workload& work, const Machine& machine, Plan plan, const char* name,
-              double bytes, std::vector<Plan>* plans) {
-  plan.name = name;
+// `plan.ram_bytes` is what it should have.
+void add_plan(const Workload& work, const Machine& machine, Plan plan, std::vector<Plan>* plans) {
+  const double bytes = plan.ram_bytes;
   plan.ram_bytes = std::floor(std::min(std::max(whole_mib(bytes), kRamBytesMin),
                                        std::max(machine.memory_bytes_max, kRamBytesMin)) /
                               kMib) *
@@ -98,7 +99,10 @@ std::vector<Plan> plans_for(const Workload& work, const Machine& machine, const 
   std::vector<Plan> plans;
   Plan plain;
   const auto add = [&](const char* name, double bytes) {
-    add_plan(work, machine, plain, name, bytes, &plans);
+    Plan plan = plain;
+    plan.name = name;
+    plan.ram_bytes = bytes;
+    add_plan(work, machine, std::move(plan), &plans);
   };
   if (sizes.target_bytes) add("target", *sizes.target_bytes);
   add("working set", capacity_for(sizes.working_set_bytes));

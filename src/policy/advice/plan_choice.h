@@ -4,13 +4,30 @@
 // Thread safety: pure functions. Units: bytes.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "policy/advice/advice.h"
+#include "policy/advice/forecast.h"
 
 namespace cairn::advice {
 
-// The memory and each tier as a node can have them.
+struct Wishes {
+  std::vector<FileTierPlan> tiers;     // that may be used, fastest first
+  std::vector<Plan> plans;             // to be compared with, such as the one in use
+  std::optional<Plan> what_if;         // to be compared, too, and to be advised on
+  std::optional<double> target_share;  // of the I/O time without Cairn
+  FileTierPlan spare_tier;             // a device that one might buy
+};
+
+struct Sizes {
+  std::optional<double> knee_bytes;  // none: nothing is used twice
+  double hot_bytes = 0;
+  double working_set_bytes = 0;
+  // Only with a target; none within: no capacity reaches it.
+  std::optional<double> target_bytes;
+};
+
+// The least memory that is proposed.
 inline constexpr double kRamBytesMin = 64.0 * (1 << 20);
 
 // What a RAM tier must have so that so many bytes stay in it: some of a tier is always kept free.

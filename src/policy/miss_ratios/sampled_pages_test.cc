@@ -116,5 +116,16 @@ TEST(SampledPages, SamplesOfOneSeedAgree) {
   EXPECT_EQ(mean_error(one.curve(), other.curve(), 5000), 0);
 }
 
+TEST(SampledPages, TouchesAreInTheCacheAndInNoCount) {
+  SampledPages reads;
+  for (std::uint64_t page = 0; page < 4; ++page) reads.touch(page);
+  for (std::uint64_t page = 0; page < 8; ++page) reads.reference(page);
+  EXPECT_EQ(reads.references(), 8U);
+  // The last of four pages that were touched are hits from a capacity of four on, the others first.
+  EXPECT_DOUBLE_EQ(reads.curve().at(3), 1);
+  EXPECT_DOUBLE_EQ(reads.curve().at(4), 0.5);
+  EXPECT_DOUBLE_EQ(reads.curve().compulsory_ratio(), 0.5);
+}
+
 }  // namespace
 }  // namespace cairn

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of advice against examples that are worked out by hand, and its fluid queue
+// against a simulation of single blocks.
+#include "policy/advice/advice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "policy/advice/dirty_room.h"
+#include "policy/advice/plan_choice.h"
+#include "policy/miss_ratios/sampled_pages.h"
+
+namespace cairn::advice {
+namespace {
+
+constexpr double kMib = 1 << 20;
+constexpr auto kBlock = static_cast<double>(kBlockBytes);
+
+// Round numbers: 1 ms and 64 MiB/s, so that a block takes 2 ms at a time.
+DeviceSpeed slow_store() {
+  return {.read_bandwidth = 64 * kMib,
+          .write_bandwidth = 64 * kMib,
+          .read_latency = 1e-3,
+          .write_latency = 1e-3,
+          .queue_depth = 1,
+          .error = 1,
+          .is_memory = false,
+          .source = "test"};
+}
+
+DeviceSpeed instant() {
+  return {.read_bandwidth = 1e15,
+          .write_bandwidth = 1e15,
+          .read_latency = 1e-12,
+          .write_latency = 1e-12,
+          .queue_depth = 1,
+          .error = 1,
+          .is_memory = true,
+          .source = "test"};
+}
+
+Machine machine_of_test() {
+  return {.memory = instant(),
+          .store = slow_store(),
+          .page_cache_bytes = 0,
+          .memory_bytes_max = 4096 * kMib,
+          .processors = 1};
+}
+
+// Accesses, and the workload that they are.
+class Scene {
+ public:
+  Scene& access(std::uint64_t block, bool is_write, double at_seconds, std::uint32_t length = 65536,
+                std::uint32_t file = 0) {
+    const Access access{.time_ns = static_cast<std::uint64_t>(at_seconds * 1e9),
+                        .offset = block * kBlockBytes,
+                        .length = length,
+                        .file = file,
+                        .stream = 0,
+                        .is_write = is_write,
+                        .was_hit = false};
+    summary_.add(access, [&](std::uint64_t used) {
+      const std::uint64_t key = std::uint64_t{file} << 40 | used;
+      all_.reference(key);
+      is_write ? reads_.touch(key) : reads_.reference(key);
+    });
+    return *this;
+  }
+  // Each other block, so that no use is sequential.
+  Scene& read_apart(unsigned blocks, double seconds_each = 0) {
+    for (unsigned block = 0; block < blocks; ++block) {
+      access(2ULL * block, false, now_);
+      now_ += seconds_each;
+    }
+    return *this;
+  }
+  Workload workload() const {
+    Workload work;
+    work.accesses = summary_.summary();
+    work.reuse.reads = reads_.curve();
+    work.reuse.all = all_.curve();
+    work.reuse.blocks = all_.pages();
+    work.reuse.hot_blocks = all_.hot_set_pages();
+    return work;
+  }
+
+ private:
+  SummaryBuilder summary_;
+  SampledPages all_;
+  SampledPages reads_;
+  double now_ = 0;
+};
+
+Plan plan_with(double ram_bytes) {
+  Plan plan;
+  plan.name = "test";
+  plan.ram_bytes = ram_bytes;
+  return plan;
+}
+
+Wishes wishes_of_test() {
+  Wishes wishes;
+  wishes.spare_tier = {.name = "nvme", .directory = {}, .bytes = 0, .speed = instant()};
+  return wishes;
+}
+
+TEST(DeviceSpeedTest, LatencyIsSharedByWhatIsInFlightAndBandwidthIsNot) {
+  DeviceSpeed speed = slow_store();
+  speed.queue_depth = 4;
+  const DeviceLoad load{.direction = Direction::kRead, .requests = 100, .bytes = 64 * kMib};
+  EXPECT_DOUBLE_EQ(seconds_of(speed, load), 100 * 1e-3 + 1);
+  DeviceLoad many = load;
+  many.concurrency = 16;
+  EXPECT_DOUBLE_EQ(seconds_of(speed, many), 100 * 1e-3 / 4 + 1);
+}
+
+TEST(AccessSummaryTest, PiecesOfABlockAreOneUseAndTheNextBlockIsSequential) {
+  Scene scene;
+  // Block 0 in two pieces of which the first is recorded, then block 1, then one far away.
+  scene.access(0, false, 0, 4096).access(1, false, 0.1).access(100, false, 0.2, 4096);
+  const AccessSummary summary = scene.workload().accesses;
+  EXPECT_EQ(summary.reads.requests, 3);
+  EXPECT_EQ(summary.reads.sequential_uses, 1);
+  EXPECT_EQ(summary.reads.random_uses, 2);
+  EXPECT_EQ(summary.reads.sequential_bytes, kBlock);
+  EXPECT_EQ(summary.reads.random_bytes, kBlock + 4096) << "block 0 was read to its end";
+  EXPECT_DOUBLE_EQ(summary.seconds, 0.2);
+  EXPECT_EQ(summary.requests_by_size[1], 2) << "of 4 KiB";
+  EXPECT_EQ(summary.requests_by_size[2], 1) << "of 64 KiB";
+}
+
+TEST(AccessSummaryTest, ASmallFileHasNoWholeBlock) {
+  Scene scene;
+  scene.access(0, false, 0, 4096, 0).access(0, false, 0, 8192, 1);
+  const AccessSummary summary = scene.workload().accesses;
+  EXPECT_EQ(summary.files, 2U);
+  EXPECT_EQ(summary.reads.random_block_bytes, 4096 + 8192);
+}
+
+TEST(AccessSummaryTest, WritesKeepTheirTimeHoweverLongTheRun) {
+  SummaryBuilder builder;
+  for (unsigned hour = 0; hour < 10; ++hour)
+    builder.add({.time_ns = hour * 3'600'000'000'000ULL, .length = 1000, .is_write = true},
+                [](std::uint64_t) {});
+  const AccessSummary summary = builder.summary();
+  double sum = 0;
+  for (const double bytes : summary.written.bytes) sum += bytes;
+  EXPECT_EQ(sum, 10'000);
+  EXPECT_GE(summary.written.part_seconds * WriteTimes::kParts, 9 * 3600);
+  EXPECT_EQ(summary.written.bytes.front(), 1000);
+}
+
+TEST(DirtyRoomTest, WhatIsBeyondTheRoomWaitsForTheStore) {
+  WriteTimes times{.part_seconds = 1, .bytes = {300, 0, 300}};
+  // 200 are left of the first 300 after its second, 100 of them too many: one second of waiting.
+  // One second later nothing is left; then the same again, and 100 remain.
+  const DrainedWrites drained = drain_writes(times, 3, 100, 100);
+  EXPECT_DOUBLE_EQ(drained.stall_seconds, 2);
+  EXPECT_DOUBLE_EQ(drained.drain_seconds, 1);
+  EXPECT_DOUBLE_EQ(drained.highest_bytes, 100);
+  EXPECT_DOUBLE_EQ(drain_writes(times, 3, 100, 1000).stall_seconds, 0);
+}
+
+TEST(DirtyRoomTest, FluidAgreesWithASimulationOfBlocks) {
+  // Bursts of 20 blocks each second for ten seconds; the store takes one in 0.1 s; room for 15.
+  WriteTimes times{.part_seconds = 0.01, .bytes = std::vector<double>(1000, 0)};
+  double clock = 0;
+  double dirty = 0;
+  double stalled = 0;
+  for (unsigned second = 0; second < 10; ++second) {
+    times.bytes[second * 100UL] = 20;
+    dirty = std::max(0.0, dirty - (second - clock) * 10);
+    clock = second;
+    for (unsigned block = 0; block < 20; ++block) {
+      if (dirty + 1 > 15) {
+        const double wait = (dirty + 1 - 15) / 10;
+        stalled += wait;
+        dirty -= wait * 10;
+      }
+      dirty += 1;
+    }
+  }
+  const DrainedWrites drained = drain_writes(times, 10, 10, 15);
+  EXPECT_NEAR(drained.stall_seconds, stalled, 0.1 * stalled);
+}
+
+TEST(ForecastTest, ALoopIsReadOnceIfItFits) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(100);
+  const Workload work = scene.workload();
+  const Machine machine = machine_of_test();
+  // 1000 uses of 2 ms; with Cairn the first 100.
+  EXPECT_NEAR(forecast_without(work, machine).seconds(), 2.0, 0.01);
+  EXPECT_NEAR(forecast_with(work, machine, plan_with(64 * kMib)).seconds(), 0.2, 0.01);
+  EXPECT_NEAR(gain_of(work, machine, plan_with(64 * kMib)).share, 0.9, 0.01);
+  // LRU has none of a loop that does not fit.
+  EXPECT_NEAR(forecast_with(work, machine, plan_with(50 * kBlock)).seconds(), 2.0, 0.01);
+}
+
+TEST(ForecastTest, AFileTierServesWhatMemoryDoesNotHold) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(100);
+  Plan plan = plan_with(50 * kBlock);
+  DeviceSpeed tier = slow_store();
+  tier.read_latency = 0.5e-3;
+  tier.read_bandwidth = 128 * kMib;
+  plan.tiers = {{.name = "nvme", .directory = "/d", .bytes = 64 * kMib, .speed = tier}};
+  // 100 first uses of 2 ms, and 900 from the tier of 1 ms.
+  EXPECT_NEAR(forecast_with(scene.workload(), machine_of_test(), plan).seconds(), 0.2 + 0.9, 0.01);
+}
+
+TEST(ForecastTest, WhatIsReadInOrderIsFetchedWhileTheProgramComputes) {
+  Scene scene;
+  // 1024 blocks in order, 1 s of the store; 2 ms between them.
+  for (unsigned block = 0; block < 1024; ++block) scene.access(block, false, 2e-3 * block);
+  const Workload work = scene.workload();
+  const double without = forecast_without(work, machine_of_test()).seconds();
+  EXPECT_NEAR(without, 1 + 64 * 1e-3, 0.01);
+  EXPECT_NEAR(compute_seconds(work, machine_of_test()), 2.046 - without, 0.01);
+  EXPECT_LT(forecast_with(work, machine_of_test(), plan_with(64 * kMib)).seconds(), 0.15 * without);
+  Plan none = plan_with(64 * kMib);
+  none.prefetch_percent = 0;
+  EXPECT_NEAR(forecast_with(work, machine_of_test(), none).seconds(), without, 0.01);
+}
+
+TEST(ForecastTest, AMissOfAFewBytesBringsTheWholeBlock) {
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(2ULL * block, false, 0, 4096);
+  const Workload work = scene.workload();
+  // 1 ms and 1/16 ms each; 1 ms and 1 ms with Cairn.
+  EXPECT_NEAR(forecast_without(work, machine_of_test()).seconds(), 0.10625, 0.001);
+  EXPECT_NEAR(forecast_with(work, machine_of_test(), plan_with(64 * kMib)).seconds(), 0.2, 0.002);
+}
+
+TEST(ForecastTest, IntervalsFollowTheErrorsOfTheDevices) {
+  Scene scene;
+  scene.read_apart(100);
+  Machine machine = machine_of_test();
+  machine.store.error = 2;
+  const Forecast forecast = forecast_without(scene.workload(), machine);
+  EXPECT_NEAR(forecast.interval.low, forecast.seconds() / 2, 0.001);
+  EXPECT_NEAR(forecast.interval.high, forecast.seconds() * 2, 0.001);
+}
+
+TEST(ForecastTest, ReadsOfWhatTheProgramHasWrittenAreHits) {
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(2ULL * block, true, 0);
+  scene.read_apart(100);
+  EXPECT_EQ(forecast_with(scene.workload(), machine_of_test(), plan_with(64 * kMib)).miss_ratio, 0);
+}
+
+TEST(AdviceTest, ARepeatedReadGetsMemoryForItsWorkingSet) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(4000);
+  const Advice advice = advise(scene.workload(), machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.verdict, Verdict::kHelps);
+  EXPECT_GE(advice.advised().plan.ram_bytes, 4000 * kBlock);
+  EXPECT_LE(advice.advised().plan.ram_bytes, 1.2 * 4000 * kBlock);
+  EXPECT_EQ(advice.sizes.knee_bytes, 4000 * kBlock);
+}
+
+TEST(AdviceTest, WhatIsReadOnceAtRandomIsNoCaseForCairn) {
+  Scene scene;
+  scene.read_apart(4000);
+  const Advice advice = advise(scene.workload(), machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.verdict, Verdict::kDoNotUse);
+  EXPECT_EQ(advice.refusal, Refusal::kReadOnce);
+  EXPECT_FALSE(advice.sizes.knee_bytes.has_value());
+}
+
+TEST(AdviceTest, TheKernelKeepsASmallFileAsWell) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(100);
+  Machine machine = machine_of_test();
+  machine.page_cache_bytes = 1024 * kMib;
+  EXPECT_EQ(advise(scene.workload(), machine, wishes_of_test()).refusal, Refusal::kKernelCache);
+}
+
+TEST(AdviceTest, AFastStoreNeedsNoTier) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(100);
+  Machine machine = machine_of_test();
+  machine.store = instant();
+  EXPECT_EQ(advise(scene.workload(), machine, wishes_of_test()).refusal, Refusal::kFastStore);
+}
+
+TEST(AdviceTest, FsyncsAreTheLimitAndADurableTierHelps) {
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(2ULL * block, true, 0.1 * block);
+  Workload work = scene.workload();
+  work.accesses.fsyncs = 1000;
+  const Advice advice = advise(work, machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.limit, Limit::kFsyncs);
+  EXPECT_NEAR(advice.store_fsync_seconds, 1.0, 1e-9);
+  const auto durable =
+      std::ranges::find(advice.improvements, Improvement::kDurableTier, &Improved::what);
+  ASSERT_NE(durable, advice.improvements.end());
+  EXPECT_NEAR(durable->seconds, 1.0, 0.01);
+}
+
+TEST(AdviceTest, TheTargetIsTheLeastMemoryThatReachesIt) {
+  Scene scene;
+  for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(4000);
+  Wishes wishes = wishes_of_test();
+  wishes.target_share = 0.2;
+  const Workload work = scene.workload();
+  const Sizes sizes = sizes_of(work, machine_of_test(), wishes);
+  ASSERT_TRUE(sizes.target_bytes.has_value());
+  const double without = forecast_without(work, machine_of_test()).seconds();
+  EXPECT_LE(forecast_with(work, machine_of_test(), plan_with(*sizes.target_bytes)).seconds(),
+            0.2 * without);
+  EXPECT_GT(forecast_with(work, machine_of_test(), plan_with(*sizes.target_bytes / 1.2)).seconds(),
+            0.2 * without);
+  wishes.target_share = 0.01;
+  EXPECT_FALSE(sizes_of(work, machine_of_test(), wishes).target_bytes.has_value());
+}
+
+}  // namespace
+}  // namespace cairn::advice

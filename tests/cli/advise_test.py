@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn advise` as a user meets it: what it says of traces and of programs, what it writes, what it refuses."""
+import json
+import os
+import random
+import sys
+import unittest
+
+from command_test import CommandTest
+
+BLOCK = 1 << 16
+NETWORK = ("--tier", "none", "--what-if", "store=network")
+
+READ_TWICE = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+for _ in range(int(sys.argv[2])):
+    for at in range(128):
+        os.pread(file, 65536, at * 37 % 128 * 65536)
+"""
+
+
+class Advise(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.root, "state")
+
+    def trace(self, rows, name="job.csv"):
+        """A trace of (seconds, write?, block, bytes) of one file."""
+        path = os.path.join(self.root, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("t,rank,file,op,off,len\n")
+            file.writelines(f"{at:.6f},0,0,{int(writes)},{block * BLOCK},{size}\n" for at, writes, block, size in rows)
+        return path
+
+    def loop(self, blocks=2000, passes=5):
+        order = [2 * block for block in range(blocks)]
+        random.Random(1).shuffle(order)
+        return self.trace([(0.001 * at, False, block, BLOCK) for at, block in enumerate(order * passes)], "loop.csv")
+
+    def once(self):
+        order = [16 * block for block in range(3000)]
+        random.Random(1).shuffle(order)
+        return self.trace([(0.001 * at, False, block, 4096) for at, block in enumerate(order)], "once.csv")
+
+    def advise(self, *arguments, **options):
+        return json.loads(self.cairn("advise", "--json", *arguments, check=0, **options).stdout)
+
+    def test_repeated_reads_get_memory_for_what_they_read(self):
+        answer = self.advise("--trace", self.loop(), *NETWORK)
+        self.assertEqual(answer["verdict"], "helps")
+        chosen = answer["candidates"][answer["chosen"]]
+        self.assertGreaterEqual(chosen["ram_bytes"], 2000 * BLOCK)
+        self.assertLess(chosen["ram_bytes"], 1.3 * 2000 * BLOCK)
+        self.assertAlmostEqual(chosen["gain"]["share"], 0.8, delta=0.05)
+        self.assertEqual(answer["sizes"]["working_set_bytes"], 2000 * BLOCK)
+        self.assertLess(chosen["forecast"]["interval"]["low"], chosen["forecast"]["io_seconds"])
+        text = self.cairn("advise", "--trace", self.loop(), *NETWORK, check=0).stdout
+        self.assertTrue(text.startswith("Cairn helps with this: "), text)
+        self.assertIn("\n* working set", text)
+        self.assertIn("class default: network", text)
+
+    def test_reads_of_everything_once_at_random_are_advised_against(self):
+        path = os.path.join(self.root, "no.yaml")
+        answer = self.advise("--trace", self.once(), "--write", path, *NETWORK)
+        self.assertEqual((answer["verdict"], answer["refusal"]), ("do-not-use", "read-once"))
+        self.assertTrue(answer["sentence"].startswith("Do not use Cairn for this: "))
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("mode: bypass", file.read())
+        self.cairn("run", "--config", path, "--", "true", check=0)
+
+    def test_the_kernel_may_keep_as_much(self):
+        answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=hdd,page-cache=1G")
+        self.assertEqual(answer["refusal"], "kernel-cache")
+        answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=hdd,page-cache=0")
+        self.assertEqual(answer["verdict"], "helps")
+
+    def test_the_written_configuration_runs(self):
+        path = os.path.join(self.root, "job.yaml")
+        self.cairn("advise", "--trace", self.loop(), "--write", path, *NETWORK, check=0)
+        self.cairn("run", "--config", path, "--", "true", check=0)
+        shown = json.loads(self.cairn("config", "show", "--json", "--config", path, check=0).stdout)
+        ram = next(option for option in shown if option["name"] == "ram.capacity")
+        self.assertIn(path, ram["source"])
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        self.refused("advise", "--trace", self.loop(), "--write", path, *NETWORK, says=[path, "already", "--force"])
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), before)
+        self.cairn("advise", "--trace", self.loop(), "--write", path, "--force", *NETWORK, check=0)
+
+    def test_what_if_and_target(self):
+        answer = self.advise("--trace", self.loop(), "--tier", "none", "--target", "50%-of-io-time", "--fsyncs", "10",
+                             "--what-if", "ram=16M,nvme=1G,policy=hot-data", "--what-if", "store=network")
+        chosen = answer["candidates"][answer["chosen"]]
+        self.assertEqual((chosen["name"], chosen["ram_bytes"], chosen["policy"]), ("what if", 16 << 20, "hot-data"))
+        self.assertEqual(chosen["tiers"][0]["bytes"], 1 << 30)
+        self.assertEqual(answer["verdict"], "helps")
+        self.assertGreater(answer["sizes"]["target_bytes"], 1800 * BLOCK)
+        self.assertAlmostEqual(answer["fsync_seconds"]["store"], 0.01)
+        self.refused("advise", "--trace", self.loop(), "--what-if", "ram=16M,nvme=1G,store=network", "--tier", "none",
+                     "--write", os.path.join(self.root, "x.yaml"), says=["no directory", "--tier DIR:SIZE"])
+
+    def test_a_program_is_run_once_and_the_sign_is_right(self):
+        file = os.path.join(self.work, "data")
+        with open(file, "wb") as data:
+            data.write(os.urandom(128 * BLOCK))
+        # The store's files are in the page cache here, where Cairn gains nothing, and none is predicted.
+        program = [sys.executable, "-c", READ_TWICE, file, "10"]
+        answer = self.advise("--ram", "256M", "--tier", "none", "--", *program)
+        self.assertEqual(answer["verdict"], "do-not-use", answer["sentence"])
+        self.assertEqual(answer["sizes"]["working_set_bytes"], 128 * BLOCK)
+        self.assertGreaterEqual(answer["workload"]["reads"]["block_uses"], 128 * 10 * 0.9)
+        # The same program where the kernel keeps nothing.
+        answer = self.advise("--ram", "256M", "--tier", "none", "--what-if", "store=network", "--", *program)
+        self.assertEqual(answer["verdict"], "helps", answer["sentence"])
+        self.assertEqual([name for name in os.listdir("/tmp") if name.startswith("cairn-advise-")], [])
+
+    def test_bad_input(self):
+        loop = self.loop()
+        self.refused("advise", says=["no trace and no program", "--trace FILE"])
+        self.refused("advise", "--trace", loop, "--", "true", says="exclude each other")
+        self.refused("advise", "--trace", "/no/such", says="/no/such")
+        self.refused("advise", "--trace", self.trace([], "empty.csv"), says=["empty.csv: there are no reads"])
+        self.refused("advise", "--tier", "none", "--", "true", says="no reads and no writes")
+        self.assertEqual(self.cairn("advise", "--tier", "none", "--", "false").returncode, 1)
+        other = os.path.join(self.root, "other.trace")
+        self.cairn("trace", "make", "irm", "--references", "10", other, check=0)
+        with open(other, "r+b") as file:
+            file.seek(8)
+            file.write(b"\x63")
+        self.refused("advise", "--trace", other, says=other)
+        for pair, says in (("ram=lots", "ram=lots: that cannot be"), ("ram=9999999T", "cannot be"),
+                           ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'), ("nodes=8", "no key"),
+                           ("policy=best", "max-bandwidth"), ("store=tape", "network"), ("ram", "no KEY=VALUE")):
+            self.refused("advise", "--trace", loop, "--what-if", pair, says=says)
+        for target in ("10", "0%-of-io-time", "nan%-of-io-time", "10%-of-life"):
+            self.refused("advise", "--trace", loop, "--target", target, says="--target")
+        self.refused("advise", "--trace", loop, "--store", "/no/such", says="--store /no/such")
+        self.refused("advise", "--trace", loop, "--force", says="--force")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
