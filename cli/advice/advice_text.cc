@@ -87,6 +87,7 @@ OrderedJson plan_json(const advice::Plan& plan) {
     tiers.push_back({{"name", tier.name},
                      {"directory", tier.directory},
                      {"bytes", whole(tier.bytes)},
+                     {"durable", tier.is_durable},
                      {"figures", tier.speed.source}});
   return {{"name", plan.name},
           {"ram_bytes", whole(plan.ram_bytes)},
@@ -157,10 +158,11 @@ std::string quoted(const std::string& text) {
 std::string tiers_config(const std::vector<advice::FileTierPlan>& tiers) {
   if (tiers.empty()) return "tiers: []\n";
   std::string text = "tiers:\n";
-  for (const advice::FileTierPlan& tier : tiers)
-    text += fmt::format("  - {{name: {}, directory: {}, capacity: {}}}\n", tier.name,
+  for (const advice::FileTierPlan& tier : tiers) {
+    text += fmt::format("  - {{name: {}, directory: {}, capacity: {}{}}}\n", tier.name,
                         tier.directory.empty() ? "DIRECTORY" : quoted(tier.directory),
-                        size_word(tier.bytes));
+                        size_word(tier.bytes), tier.is_durable ? ", durable: true" : "");
+  }
   return text;
 }
 

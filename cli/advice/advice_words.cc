@@ -67,6 +67,7 @@ std::vector<advice::FileTierPlan> tiers_of(const NodeConfig& config) {
     tiers.push_back({.name = tier.name,
                      .directory = tier.directory,
                      .bytes = static_cast<double>(tier.capacity_bytes),
+                     .is_durable = tier.is_durable,
                      .speed = speed_of(figures)});
   }
   return tiers;
@@ -109,8 +110,11 @@ AdviceQuestion question_of(const AdviceWords& words) {
   question.machine.memory_bytes_max = std::max(question.machine.memory_bytes_max, 1.0 * (64 << 20));
   question.wishes.tiers = tiers;
   question.wishes.plans.push_back(now);
-  question.wishes.spare_tier = {
-      .name = "nvme", .directory = {}, .bytes = 0, .speed = class_speed(DeviceClass::kNvme)};
+  question.wishes.spare_tier = {.name = "nvme",
+                                .directory = {},
+                                .bytes = 0,
+                                .is_durable = false,
+                                .speed = class_speed(DeviceClass::kNvme)};
   if (what_if.has_plan()) {
     what_if.change(&now);
     now.name = "what if";

@@ -95,6 +95,8 @@ void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
     what_if->tiers.push_back({.name = std::string(key),
                               .directory = {},
                               .bytes = size_value(key, value, false),
+                              .is_durable = false,
+                              .is_durable = false,
                               .speed = class_speed(*profiler::class_named(key))});
   } else {
     take_setting(key, value, what_if);

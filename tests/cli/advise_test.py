@@ -90,6 +90,18 @@ class Advise(CommandTest):
             self.assertEqual(file.read(), before)
         self.cairn("advise", "--trace", self.loop(), "--write", path, "--force", *NETWORK, check=0)
 
+    def test_a_durable_tier_stays_one_in_the_written_configuration(self):
+        tier, path = os.path.join(self.root, "tier"), os.path.join(self.root, "tier.yaml")
+        os.mkdir(tier)
+        answer = self.advise("--trace", self.loop(), "--what-if", "store=network", "--tier", f"{tier}:1G:durable",
+                             "--ram", "64M", "--fsyncs", "1000", "--write", path)
+        chosen = answer["candidates"][answer["chosen"]]
+        self.assertEqual((chosen["tiers"][0]["directory"], chosen["durability"]), (tier, "node"))
+        self.assertLessEqual(chosen["ram_bytes"], 64 << 20)
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("durable: true", file.read())
+        self.cairn("config", "show", "--config", path, check=0)
+
     def test_what_if_and_target(self):
         answer = self.advise("--trace", self.loop(), "--tier", "none", "--target", "50%-of-io-time", "--fsyncs", "10",
                              "--what-if", "ram=16M,nvme=1G,policy=hot-data", "--what-if", "store=network")

@@ -189,9 +189,9 @@ Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes
   add_improvements(work, machine, wishes, &advice);
   const double fsyncs = work.accesses.fsyncs.value_or(0) / work.accesses.concurrency;
   advice.store_fsync_seconds = fsyncs * machine.store.write_latency;
-  const std::vector<FileTierPlan>& tiers = advice.advised().plan.tiers;
-  const DeviceSpeed& log = tiers.empty() ? wishes.spare_tier.speed : tiers.front().speed;
-  advice.node_fsync_seconds = fsyncs * log.write_latency;
+  const FileTierPlan* const log = advice.advised().plan.log_tier();
+  advice.node_fsync_seconds =
+      fsyncs * (log != nullptr ? log->speed : wishes.spare_tier.speed).write_latency;
   CAIRN_CHECK(advice.chosen < advice.candidates.size());
   return advice;
 }

@@ -102,7 +102,8 @@ Plan plan_with(double ram_bytes) {
 
 Wishes wishes_of_test() {
   Wishes wishes;
-  wishes.spare_tier = {.name = "nvme", .directory = {}, .bytes = 0, .speed = instant()};
+  wishes.spare_tier = {
+      .name = "nvme", .directory = {}, .bytes = 0, .is_durable = false, .speed = instant()};
   return wishes;
 }
 
@@ -206,7 +207,8 @@ TEST(ForecastTest, AFileTierServesWhatMemoryDoesNotHold) {
   DeviceSpeed tier = slow_store();
   tier.read_latency = 0.5e-3;
   tier.read_bandwidth = 128 * kMib;
-  plan.tiers = {{.name = "nvme", .directory = "/d", .bytes = 64 * kMib, .speed = tier}};
+  plan.tiers = {
+      {.name = "nvme", .directory = "/d", .bytes = 64 * kMib, .is_durable = false, .speed = tier}};
   // 100 first uses of 2 ms, and 900 from the tier of 1 ms.
   EXPECT_NEAR(forecast_with(scene.workload(), machine_of_test(), plan).seconds(), 0.2 + 0.9, 0.01);
 }

@@ -161,8 +161,9 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
 }
 
 double fsync_latency(const Machine& machine, const Plan& plan, const Corner& corner) {
-  if (plan.durability == DurableLevel::kNode && !plan.tiers.empty())
-    return plan.tiers.front().speed.slowed(corner.tiers).write_latency;
+  const FileTierPlan* const log = plan.log_tier();
+  if (plan.durability == DurableLevel::kNode && log != nullptr)
+    return log->speed.slowed(corner.tiers).write_latency;
   return machine.store.write_latency;
 }
 
@@ -225,6 +226,12 @@ double Plan::tier_bytes() const {
   double sum = 0;
   for (const FileTierPlan& tier : tiers) sum += tier.bytes;
   return sum;
+}
+
+const FileTierPlan* Plan::log_tier() const {
+  if (tiers.empty()) return nullptr;
+  const auto durable = std::ranges::find(tiers, true, &FileTierPlan::is_durable);
+  return durable != tiers.end() ? &*durable : &tiers.front();
 }
 
 double compute_seconds(const Workload& work, const Machine& machine) {

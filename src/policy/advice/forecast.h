@@ -52,6 +52,7 @@ struct FileTierPlan {
   std::string name;
   std::string directory;
   double bytes = 0;
+  bool is_durable = false;  // has the log of what programs fsync
   DeviceSpeed speed;
 };
 
@@ -78,6 +79,8 @@ struct Plan {
   double flush_streams = 2;
 
   double tier_bytes() const;
+  // The durable tier; the first one where none is said to be. Null without file tiers.
+  const FileTierPlan* log_tier() const;
 };
 
 struct Interval {

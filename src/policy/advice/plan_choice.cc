@@ -82,6 +82,8 @@ void choose_settings(const Workload& work, const Machine& machine, Plan* plan) {
       2 * accesses.writes.request_bytes < room) {
     plan->trigger = "on-exit";
   }
+  if (std::ranges::any_of(plan->tiers, &FileTierPlan::is_durable))
+    plan->durability = DurableLevel::kNode;
   constexpr double kNone = 0.01;
   constexpr double kMost = 0.8;
   if (reads.uses() > 0 && reads.sequential_share() < kNone &&
