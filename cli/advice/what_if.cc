@@ -96,7 +96,6 @@ void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
                               .directory = {},
                               .bytes = size_value(key, value, false),
                               .is_durable = false,
-                              .is_durable = false,
                               .speed = class_speed(*profiler::class_named(key))});
   } else {
     take_setting(key, value, what_if);
