@@ -36,8 +36,9 @@ echo "first seed $seed"
 tier=$PWD/build/suites/soak-tier
 mkdir -p "$tier"
 if [ -n "$quick" ]; then
-  scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000 mode_seeds=1 mode_operations=700
-  learner_events=2000000 hostile_rounds=4 crash_kills=60 crash_seconds=40 power_cuts=300
+  # The suites of `./dev check` have most of these as tests of their own: here they show that the long form works.
+  scripts=2 operations=4000 kills=100 suite_seeds=1 model_steps=3000 mode_seeds=1 mode_operations=300
+  learner_events=500000 hostile_rounds=2 crash_kills=40 crash_seconds=25 power_cuts=300
 else
   scripts=200 operations=50000 kills=25000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
   learner_events=100000000 hostile_rounds=500 crash_kills=50000 crash_seconds=86400 power_cuts=10000
