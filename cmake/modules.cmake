@@ -124,17 +124,21 @@ cairn_module(service/gathering
              DEPS memory/tiers memory/backing memory/buffer policy/arrays service/process service/write_back
                   service/attachment service/fetching
              LIBRARIES cairn_deflate Threads::Threads)
+cairn_module(service/sampling
+             DEPS memory/tiers service/process service/write_back service/attachment service/durability
+                  service/learning
+             LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back
                   service/attachment service/durability service/learning service/capacity service/treatment
-                  service/fetching service/gathering
+                  service/fetching service/gathering service/sampling
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/profiler service/recovery
                   service/rescue
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
-                  service/gathering service/control
+                  service/gathering service/sampling service/control
              LIBRARIES cairn_fmt)
 
 get_property(unbuilt_rooms GLOBAL PROPERTY CAIRN_UNBUILT_ROOMS)

@@ -34,9 +34,10 @@ CLI_ROOMS = {"terminal": (), "node": ("terminal",), "launch": ("terminal", "node
              "configuration": ("terminal", "arguments", "node"),
              "profile": ("terminal", "configuration"), "trace": ("terminal", "arguments", "node", "launch"),
              "top": ("terminal", "arguments", "node"),
+             "report": ("terminal", "arguments", "node"),
              "advice": ("terminal", "arguments", "configuration", "trace"),
              "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace", "top",
-                           "advice")}
+                           "advice", "report")}
 
 
 class Module:

@@ -27,6 +27,7 @@
 #include "cli/commands/schema_command.h"
 #include "cli/configuration/setting_flags.h"
 #include "cli/profile/profile_command.h"
+#include "cli/report/report_command.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/top/top_command.h"
@@ -72,7 +73,11 @@ int command_run(const Arguments& arguments) {
            "ghost=[N,...]'; repeatable",
            "HINT")
       ->group("Advanced");
-  add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
+  add_text(app, "--report", options.report,
+           "Write what the run did to FILE, as a page for a browser; `cairn report` shows it later",
+           "FILE.html");
+  app.add_flag("--force", options.force, "With --report: replace FILE although it is not a report");
+  add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON; with --report, all data of the page", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say which node starts");
   app.footer(
       "Exit status: that of the program (128 + signal when a signal killed it), 126 or 127 when "
@@ -84,6 +89,8 @@ int command_run(const Arguments& arguments) {
       "  cairn run --node job -- python3 analyse.py");
   options.command_line =
       parse_before_program(app, arguments, "Usage: cairn run [OPTIONS] [--] PROGRAM [ARGUMENTS]");
+  if (options.force && options.report.empty())
+    throw Failure("--force without --report", "name the page: --report FILE.html --force");
   if (options.command_line.empty()) {
     throw Failure("no program to run", "write it after --, such as: cairn run -- ./app input");
   }
@@ -382,6 +389,7 @@ constexpr Command kCommands[] = {
     {"down", "store everything and end a node", command_down},
     {"status", "show tiers, rates, clients, unstored files and errors", command_status},
     {"top", "the same live: bars, rates, runs, files; or as CSV", command_top},
+    {"report", "show what a recorded run did", command_report},
     {"drain", "store everything now and wait", command_drain},
     {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/size_text.h"
@@ -21,10 +23,14 @@
 #include "cli/launch/signal_watch.h"
 #include "cli/node/control_client.h"
 #include "cli/node/run_directory.h"
+#include "cli/report/page.h"
+#include "cli/report/report_file.h"
+#include "cli/report/run_records.h"
 #include "cli/run/node_text.h"
 #include "cli/run/program_run.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/paths.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::cli {
@@ -47,6 +53,7 @@ class Run {
     program_path_ = program.path;
     preload_library_ = preload_library_path();
     if (options_.arrays == "on") require_array_connector();
+    check_page();
     parse_reservations();
     array_hints_ = take_array_hints(options_.array);
     choose_node();
@@ -122,6 +129,47 @@ class Run {
                   "name a file that you may write");
   }
 
+  // Before anything is started, as well.
+  void check_page() {
+    if (options_.report.empty()) return;
+    check_report_place("--report", options_.report, options_.force);
+    page_path_ = absolute_path(options_.report);
+    if (page_path_ == absolute_path(options_.report_json))
+      throw Failure("--report and --report-json name the same file", "name two files");
+  }
+
+  // Where the node records the run. Without a directory that outlives the node, in the node's.
+  std::string record_path() const {
+    const std::string run = fmt::format("{}", ::getpid());
+    try {
+      return RunRecords().begin(run);
+    } catch (const Failure& failure) {
+      say(fmt::format("warning: the run is not kept for `cairn report`: {}", failure.what()));
+    }
+    return fmt::format("{}/run-{}.json", paths_.directory, run);
+  }
+
+  // A failure is said and changes nothing else: the program has run, and its data is stored.
+  void make_page(Json document) const {
+    try {
+      if (!document.contains("timeline")) {
+        const Json recorded = read_record(record_path_);
+        if (recorded.contains("timeline")) document["timeline"] = recorded["timeline"];
+      }
+    } catch (const Failure& failure) {
+      say(fmt::format("--report: the node has recorded nothing: {}", failure.what()));
+    }
+    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (const auto& [path, what] : {std::pair(record_path_, text),
+                                     std::pair(page_path_, report_page(document))}) {
+      try {
+        write_report_file(path == page_path_ ? "--report" : "record", path, what);
+      } catch (const Failure& failure) {
+        say_failure(failure.what(), failure.remedy());
+      }
+    }
+  }
+
   // Before anything is started: a mistake in the size costs no node.
   void parse_reservations() {
     for (const std::string& text : options_.reserve) {
@@ -171,6 +219,11 @@ class Run {
     run.report_json = options_.report_json;
     run.report_descriptor = report_descriptor_;
     run.wishes = wishes();
+    if (!page_path_.empty()) {
+      record_path_ = record_path();
+      run.wishes["record"] = record_path_;
+      run.make_page = [this](Json document) { make_page(std::move(document)); };
+    }
     run.begins_first = run.wishes.contains("settings") || run.wishes.contains("rules") ||
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
                        run.wishes.contains("arrays") || node_has_scratch_ ||
@@ -226,6 +279,8 @@ class Run {
   std::vector<std::string> array_hints_;
   bool node_has_scratch_ = false;  // the running node that is attached to
   int report_descriptor_ = -1;
+  std::string page_path_;    // empty: no page is wanted
+  std::string record_path_;  // what the node and make_page() write
 };
 
 }  // namespace

@@ -214,6 +214,7 @@ int ProgramRun::finish() {
 
 int ProgramRun::finish_stored_or_not(bool stored) {
   const int exit_status = stored ? outcome_.exit_status : kExitNotStored;
+  take_history();
   if (options_.report && !(stored && is_trivial(outcome_))) say_lines(report_lines(outcome_));
   if (stored) {
     end_node();
@@ -242,6 +243,7 @@ int ProgramRun::finish_interrupted() {
   } catch (const Failure& failure) {
     say_failure(failure.what(), failure.remedy());
   }
+  take_history();
   outcome_.end = {{"stored", false}, {"unstored", unstored}};
   say_lines(unstored_lines(options_.node.name, unstored, total));
   if (outcome_.private_node) say_goes_on(options_.node.name);
@@ -285,10 +287,33 @@ void ProgramRun::end_node() const {
   if (options_.end_node) options_.end_node();
 }
 
+// While the node is there. A report is not worth the failure of a run.
+void ProgramRun::take_history() {
+  if (!options_.make_page) return;
+  try {
+    ControlClient control(options_.node);
+    const Json reply = control.request({{"command", "timeline"}, {"run", outcome_.run_id}});
+    history_["timeline"] = member(reply, "timeline");
+    const Json answer = control.request({{"command", "status"}});
+    const Json& status = member(answer, "status");
+    for (const char* field : {"durability", "errors", "replacement", "restarts", "runs", "tiers"})
+      if (status.contains(field)) history_["status"][field] = status[field];
+  } catch (const Failure& failure) {
+    history_["timeline_note"] = failure.what();
+  }
+}
+
 void ProgramRun::write_report(int exit_status) const {
+  if (options_.report_descriptor < 0 && !options_.make_page) return;
+  Json report = report_json(outcome_, exit_status);
+  if (options_.make_page) {
+    report.update(history_);
+    report["schema"] = "cairn-run-1";
+    report["ended"] = true;
+    options_.make_page(report);
+  }
   if (options_.report_descriptor < 0) return;
-  const std::string text =
-      report_json(outcome_, exit_status).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   if (!write_fully(options_.report_descriptor, text)) {
     say(fmt::format("--report-json {}: {}", options_.report_json, std::strerror(errno)));
   }

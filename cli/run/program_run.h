@@ -33,6 +33,9 @@ struct ProgramRunOptions {
   unsigned grace_seconds = 0;  // for what is left to be stored; 0: as long as it takes
   std::string report_json;     // the name of the file that report_descriptor is, for messages
   int report_descriptor = -1;
+  // The node samples the run, and this is called at the end with what report_json() has and what
+  // the node knows besides: a document of the schema cairn-run-1. Empty: nobody wants it.
+  std::function<void(Json document)> make_page;
   // Fields of run-begin beside those that every run has.
   Json wishes = Json::object();
   // The program starts after the node's answer to run-begin.
@@ -69,6 +72,7 @@ class ProgramRun {
   int finish_rescued(const RescueNews& news);
   void find_reason_not_loaded();
   void end_node() const;
+  void take_history();
   void write_report(int exit_status) const;
 
   const ProgramRunOptions& options_;
@@ -79,6 +83,7 @@ class ProgramRun {
   ProgramEnvironment environment_;
   std::vector<ScratchMount> scratch_;
   RunOutcome outcome_;
+  Json history_ = Json::object();  // what the node knows beside the outcome
   DrainView view_;
   int interrupts_ = 0;
   double grace_began_ = 0;  // 0: not yet

@@ -316,6 +316,7 @@ void ClientTable::release(std::uint16_t index) {
   const CounterSums sums = sum_of_slot(index);
   add_to(departed_[0], sums);
   if (find_counts(seats_[index].run) != nullptr) add_to(counts_of(seats_[index].run).sums, sums);
+  if (on_release_) on_release_(client_of(index), sums);
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
     shard.writing.store(0, std::memory_order_relaxed);
@@ -383,6 +384,24 @@ CounterSums ClientTable::run_totals(std::uint32_t run) const {
     add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
   }
   return sums;
+}
+
+std::vector<ClientCounts> ClientTable::counted(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ClientCounts> counts;
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    if (seats_[index].state == SlotState::kFree || seats_[index].run != run) continue;
+    const auto slot = static_cast<std::uint16_t>(index);
+    counts.push_back({client_of(slot), sum_of_slot(slot)});
+  }
+  CAIRN_CHECK(counts.size() <= seats_.size());
+  return counts;
+}
+
+void ClientTable::set_on_release(
+    std::function<void(const ClientInfo&, const CounterSums&)> on_release) {
+  const std::lock_guard lock(mutex_);
+  on_release_ = std::move(on_release);
 }
 
 bool ClientTable::has_run_attached(std::uint32_t run) const {

@@ -39,6 +39,12 @@ struct ClientInfo {
   std::string command;
 };
 
+// A client, and what it has counted.
+struct ClientCounts {
+  ClientInfo client;
+  CounterSums sums;
+};
+
 struct ForeignProgram {
   pid_t pid = 0;
   std::uint32_t run = 0;
@@ -129,6 +135,10 @@ class ClientTable {
   // What the node counted since its start; what one run counted.
   CounterSums totals() const;
   CounterSums run_totals(std::uint32_t run) const;
+  // The run's clients one by one: those that are there.
+  std::vector<ClientCounts> counted(std::uint32_t run) const;
+  // Called with the table's lock held when the slot of a client becomes free; empty: nobody is.
+  void set_on_release(std::function<void(const ClientInfo&, const CounterSums&)> on_release);
   bool has_run_attached(std::uint32_t run) const;
   void forget_run(std::uint32_t run);
   // What the run's clients take of the tiers, those that are attached and those to come, is counted
@@ -173,6 +183,7 @@ class ClientTable {
   SlotOffers offers_;
   bool is_offering_ = false;
   std::function<void()> wake_claims_reader_;
+  std::function<void(const ClientInfo&, const CounterSums&)> on_release_;
   std::size_t busy_ = 0;
   std::uint64_t attaches_ = 0;
   std::deque<KeptRun> more_runs_;  // than there are places that a successor would find

@@ -52,6 +52,8 @@ bool RunCommands::on_request(ControlPeer& peer, std::uint64_t session, const std
     begin(peer, session, request);
   } else if (command == "run-end") {
     end(peer, session, request);
+  } else if (command == "timeline") {
+    timeline(peer, request);
   } else {
     return false;
   }
@@ -104,8 +106,23 @@ void RunCommands::begin(ControlPeer& peer, std::uint64_t session, const Json& re
   if (const Status status = wait_for_reservations(with_.memory, with_.accounts, peer, run.number());
       !status)
     return refuse(status, kAskForLess);
+  begin_samples(run, request);
   note_begun(session, run, {peer.request(), reply});
   peer.send(reply);
+}
+
+void RunCommands::begin_samples(const Run& run, const Json& request) const {
+  const std::string record = text_of(request, "record");
+  if (with_.sampler == nullptr || record.empty() || record.front() != '/') return;
+  with_.sampler->begin(run, record);
+}
+
+void RunCommands::timeline(ControlPeer& peer, const Json& request) const {
+  const std::string id = text_of(request, "run");
+  auto known = with_.sampler == nullptr ? std::nullopt : with_.sampler->timeline(id);
+  if (!known)
+    return peer.fail("run " + id + " is not sampled", "start it with cairn run --report FILE");
+  peer.send({{"kind", "done"}, {"timeline", std::move(*known)}});
 }
 
 // From here on a successor has the run too.
@@ -206,6 +223,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   add_outcome(reply, outcome);
   if (!outcome.left.empty() && flag_of(request, "keep", false)) add_kept(reply);
   reply["report"] = with_.report.run(*run, outcome.seconds);
+  if (with_.sampler != nullptr) with_.sampler->end(*run);
   with_.runs.end(id);
   // From here on a successor answers the same, and forgets what this service has not forgotten yet.
   with_.kept.sessions().end(session, id, {peer.request(), reply});
@@ -239,6 +257,7 @@ void RunCommands::on_close(std::uint64_t session) {
   const std::optional<Run> run = with_.runs.end(id);
   if (!run) return;
   log::warn("the launcher of run {} went away without ending it", id);
+  if (with_.sampler != nullptr) with_.sampler->end(*run);
   forget(run->number());
   with_.kept.save();
   if (!with_.config.private_node) return;

@@ -22,6 +22,7 @@
 #include "service/gathering/array_book.h"
 #include "service/gathering/array_hints.h"
 #include "service/treatment/rule_registry.h"
+#include "service/sampling/sampler.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
 
@@ -44,6 +45,7 @@ struct RunKeepers {
   KeptState& kept;
   ArrayBook* arrays = nullptr;  // null: nobody tells of arrays
   ArrayHints* hints = nullptr;  // null: as well
+  Sampler* sampler = nullptr;   // null: no run is sampled
 };
 
 class RunCommands {
@@ -65,6 +67,9 @@ class RunCommands {
   void note_begun(std::uint64_t session, const Run& run, const RunSessions::Answer& answer) const;
   void end(ControlPeer& peer, std::uint64_t session, const Json& request);
   void add_kept(Json& reply) const;
+  void timeline(ControlPeer& peer, const Json& request) const;
+  // A run that asks for it is sampled from here on.
+  void begin_samples(const Run& run, const Json& request) const;
   Run run_of(const Json& request) const;
   void forget(std::uint32_t run) const;
   // Opens the run's account in the tiers.

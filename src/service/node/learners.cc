@@ -35,7 +35,8 @@ Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const Cli
       balancer_(memory, clients,
                 [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
       heat_(memory, config.node_directory),
-      recorder_(memory, events_) {}
+      recorder_(memory, events_),
+      costs_(memory) {}
 
 const ReplacementPolicy& Learners::replacement() const {
   if (learned_ == nullptr) return *replacement_policies()[0];
@@ -76,6 +77,7 @@ void Learners::start(Prefetcher* prefetcher) {
   if (config_.balances_reads) events_.add(balancer_);
   events_.add(heat_);
   events_.add(recorder_);
+  events_.add(costs_);
   if (prefetcher != nullptr) prefetcher->start();
   events_.start();
 }

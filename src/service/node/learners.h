@@ -21,6 +21,7 @@
 #include "service/learning/order_declarations.h"
 #include "service/learning/stream_table.h"
 #include "service/learning/trace_recorder.h"
+#include "service/sampling/file_costs.h"
 
 namespace cairn::node {
 
@@ -38,6 +39,7 @@ class Learners {
   OrderDeclarations& declarations() { return declarations_; }
   HeatTable& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
+  FileCosts& file_costs() { return costs_; }
 
   // Before the organizer asks for anything. `prefetcher`: null when nothing is fetched ahead.
   void start_replacement(Prefetcher* prefetcher);
@@ -59,6 +61,7 @@ class Learners {
   ReadBalancer balancer_;
   HeatTable heat_;
   TraceRecorder recorder_;
+  FileCosts costs_;
 };
 
 }  // namespace cairn::node

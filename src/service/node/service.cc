@@ -51,6 +51,7 @@
 #include "service/process/log.h"
 #include "service/process/log_file.h"
 #include "service/recovery/takeover.h"
+#include "service/sampling/sampler.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/descriptor_budget.h"
@@ -76,6 +77,7 @@ class Service {
 
   // After a failed start, threads that call each other end before any of them is gone.
   ~Service() {
+    sampler_.stop();
     reaper_.stop();
     learners_.stop();
     gatherer_.stop();
@@ -276,6 +278,7 @@ class Service {
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     CAIRN_CRASH_POINT("service.ending");
+    sampler_.stop();
     learners_.stop();
     gatherer_.stop();
     if (prefetcher_) prefetcher_->stop();
@@ -350,9 +353,14 @@ class Service {
                                      unserved_, reaper_, learning_report_, started_ns_, durability_,
                                      &heritage_.life, &arrays_.report}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
+  NodeGauges gauges_{config_, memory_, clients_, durability_, [this](unsigned number) {
+                       return prefetcher_ ? prefetcher_->predictor_name(number) : std::string();
+                     }};
+  Sampler sampler_{SamplerSources{config_, memory_, clients_, gauges_, learners_.file_costs(),
+                                  learners_.heat(), learners_.learned()}};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
-                                       &arrays_.book, &arrays_.hints}};
+                                       &arrays_.book, &arrays_.hints, &sampler_}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
   LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
                                                     learners_.declarations(), learners_.heat(),

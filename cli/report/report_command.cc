@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report/report_command.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/check.h"
+#include "base/size_text.h"
+#include "cli/node/json_fields.h"
+#include "cli/report/page.h"
+#include "cli/report/report_file.h"
+#include "cli/report/run_records.h"
+#include "cli/report/verdict.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+
+namespace cairn::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string command_text(const Json& record) {
+  const Json& timeline = member(record, "timeline");
+  std::string text;
+  for (const Json& word : member(timeline.empty() ? record : timeline, "command_line")) {
+    if (word.is_string()) text += (text.empty() ? "" : " ") + word.get<std::string>();
+  }
+  return text.size() > 60 ? text.substr(0, 60) + " ..." : text;
+}
+
+int list_runs(const RunRecords& records) {
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : records.names()) {
+    try {
+      const Json record = records.load(name);
+      const char* state = bool_field(record, "ended", false)        ? "ended"
+                          : bool_field(record, "is_running", false) ? "runs"
+                                                                    : "never ended";
+      rows.push_back(
+          {name, format_duration(run_seconds(record)), state, printable(command_text(record))});
+    } catch (const Failure& failure) {
+      rows.push_back({name, "", "damaged", ""});
+    }
+  }
+  if (rows.empty()) (void)records.load("");  // says that there is none
+  rows.insert(rows.begin(), {"RUN", "TIME", "STATE", "PROGRAM"});
+  print(format_table(rows, "lrll"));
+  return kExitOk;
+}
+
+void print_verdict(const Json& record) {
+  const Verdict verdict = verdict_of(record);
+  CAIRN_CHECK(!verdict.sentence.empty());
+  print(fmt::format("{}\n  {}\n", verdict.sentence, printable(command_text(record))));
+  for (const std::string& remark : verdict.remarks) print("  " + printable(remark) + "\n");
+  if (!verdict.why_not.empty()) print("  " + verdict.why_not + "\n");
+  print("`cairn report -o FILE.html` makes the page, `--list` names the runs.\n");
+}
+
+int show_report(const ReportOptions& options) {
+  if (!options.output.empty()) check_report_place("-o", options.output, options.force);
+  const RunRecords records;
+  if (options.list) return list_runs(records);
+  const Json record = records.load(options.run);
+  if (!options.output.empty()) write_report_file("-o", options.output, report_page(record));
+  if (options.json) {
+    print(record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  } else if (options.output.empty()) {
+    print_verdict(record);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int command_report(const Arguments& arguments) {
+  CLI::App app("Shows what a run did that was started with `cairn run --report`: its verdict, its "
+               "page, its data.",
+               "cairn report");
+  ReportOptions options;
+  std::vector<std::string> runs;
+  app.add_option("run", runs, "The run, by name or process id of its `cairn run` (default: the last)")
+      ->type_name("RUN")
+      ->expected(0, 1);
+  add_text(app, "-o,--output", options.output, "Write the page to FILE", "FILE.html");
+  app.add_flag("--json", options.json, "The data as JSON; documented in docs/reference.md");
+  app.add_flag("--list", options.list, "Name the runs that are kept, the last first");
+  app.add_flag("--force", options.force, "Replace FILE although it is not a report");
+  app.footer(
+      "Runs that never ended, and those whose node died, are shown as far as they were recorded.\n\n"
+      "Examples:\n"
+      "  cairn report -o run.html\n"
+      "  cairn report --list\n"
+      "  cairn report 4711 --json | jq .timeline.files");
+  parse(app, arguments);
+  if (!runs.empty()) options.run = runs.front();
+  return show_report(options);
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples the runs that have asked for it, and writes what it has of each to the run's record now
+// and then, so that a run that never ends, and a node that dies, leave word of what there was.
+//
+// Without such a run there is no thread. A sample reads some hundred counters; the first rows are
+// a tenth of a second apart, and SampleRing doubles that.
+//
+// Thread safety: any thread. Ownership: owns its thread and the series; borrows its sources.
+// Errors: a record that cannot be written is named once in the node's log.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "service/attachment/run_table.h"
+#include "service/learning/heat_table.h"
+#include "service/learning/learned_replacement.h"
+#include "service/sampling/file_costs.h"
+#include "service/sampling/node_gauges.h"
+#include "service/sampling/process_shares.h"
+#include "service/sampling/sample_ring.h"
+
+namespace cairn::node {
+
+// All of them outlive the sampler.
+struct SamplerSources {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  ClientTable& clients;
+  const NodeGauges& gauges;
+  FileCosts& files;
+  HeatTable& heat;
+  const LearnedReplacement* learned;  // null: nobody learns which blocks leave
+};
+
+class Sampler {
+ public:
+  static constexpr std::int64_t kFirstIntervalNanos = 100'000'000;
+  static constexpr std::int64_t kSaveNanos = 5'000'000'000;
+  static constexpr std::size_t kLeadersMax = 200;   // changes of experts
+  static constexpr std::size_t kEndedRunsMax = 4;   // whose timelines are still known
+  static constexpr std::size_t kFilesShown = 10;
+  static constexpr std::size_t kProcessesShown = 64;
+
+  explicit Sampler(const SamplerSources& sources);
+  ~Sampler() { stop(); }
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  // `record`: the file that the samples go to; an absolute path.
+  void begin(const Run& run, const std::string& record);
+  // Takes the last sample. A run that is not sampled is none of its business.
+  void end(const Run& run);
+  // What there is of a run, or of one that has ended lately; nothing: it was not sampled.
+  std::optional<nlohmann::json> timeline(const std::string& run);
+  void stop();
+
+ private:
+  struct Leader {
+    std::int64_t at_ns = 0;
+    std::string tier;
+    std::string expert;
+  };
+  struct Series {
+    Series(const Run& of, const std::string& path, std::size_t columns)
+        : run(of), record(path), ring(columns, kFirstIntervalNanos) {}
+    Run run;
+    std::string record;
+    SampleRing ring;
+    std::vector<Leader> leaders;
+    std::int64_t saved_ns = 0;
+    std::int64_t began_unix_ns = 0;
+    bool has_failed = false;  // to save
+    nlohmann::json store;     // what is known of the backing store
+  };
+  void work();
+  void take(Series* series, std::int64_t now_ns) const;
+  void note_leaders(Series* series, std::int64_t now_ns) const;
+  void save(Series* series, std::int64_t now_ns);
+  nlohmann::json json_of(const Series& series) const;
+  nlohmann::json columns_of(const Series& series) const;
+  nlohmann::json files_of(const std::vector<FileCost>& costs) const;
+  nlohmann::json heat_of(const std::vector<FileCost>& costs) const;
+  nlohmann::json store_json() const;
+  nlohmann::json processes_of(const Series& series) const;
+
+  const SamplerSources from_;
+  ProcessShares shares_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::map<std::string, Series> runs_;
+  std::deque<std::pair<std::string, nlohmann::json>> ended_;
+  std::thread thread_;
+};
+
+}  // namespace cairn::node

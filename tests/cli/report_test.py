@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn run --report` and `cairn report`: pages that are well-formed and say what the data says, records that are
+kept, and bad input that overwrites nothing.
+
+Most pages are made from records that the tests write. The last class runs a program on a real node. Where Chromium is
+installed, it loads the pages as well.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree as ET
+
+from command_test import CAIRN, CommandTest
+
+XHTML = "{http://www.w3.org/1999/xhtml}"
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</script><svg onload='x'>\n\"&\x01\ufffe.dat"
+MIB = 1 << 20
+CHROMIUM = shutil.which("chromium")
+
+
+def timeline_of(rows=500, files=1000, processes=64, seconds=3600.0):
+    """An hour of a busy run, as its node would have sampled it."""
+    times = [round(seconds * at / (rows - 1), 3) for at in range(rows)]
+
+    def grown(per_second, wobble=7):
+        total, values = 0, []
+        for at in range(rows):
+            total += int(per_second * seconds / rows * (1 + at * 31 % wobble / wobble)) if at else 0
+            values.append(total)
+        return values
+
+    read, missed = grown(400 * MIB), grown(60 * MIB, 5)
+    series = {"seconds": times, "reads": grown(9000), "read_bytes": read, "miss_bytes": missed,
+              "hit_bytes.ram": [(a - b) * 3 // 4 for a, b in zip(read, missed)],
+              "hit_bytes.nvme": [(a - b) // 4 for a, b in zip(read, missed)], "writes": grown(2000),
+              "write_bytes": grown(120 * MIB), "write_through_bytes": grown(MIB), "io_time_ns": grown(8e9),
+              "flushed_bytes": grown(110 * MIB), "evicted_blocks": grown(700), "promoted_blocks": grown(50),
+              "demoted_blocks": grown(90), "used_bytes.ram": [(at % 100) * 160 * MIB for at in range(rows)],
+              "used_bytes.nvme": [at * 40 * MIB for at in range(rows)],
+              "dirty_bytes": [(at % 50) * 20 * MIB for at in range(rows - 1)] + [0],
+              "processes": [processes] * rows, "fsyncs_logged": grown(2), "fsyncs_stored": grown(1),
+              "fetched_bytes.sequential": grown(50 * MIB), "used_ahead_bytes.sequential": grown(45 * MIB),
+              "evicted_unused_bytes.sequential": grown(MIB), "fetched_bytes.strided": grown(9 * MIB),
+              "used_ahead_bytes.strided": grown(7 * MIB)}
+    return {"schema": "cairn-timeline-1", "run": "4711", "node": "job", "command_line": ["./simulate", HOSTILE],
+            "directory": "/pfs/project", "began_unix_seconds": 1795872000.0, "seconds": seconds,
+            "interval_seconds": 6.4, "tiers": [{"name": "ram", "capacity_bytes": 1 << 34},
+                                               {"name": "nvme", "capacity_bytes": 1 << 36}],
+            "series": series,
+            "leaders": [{"seconds": 12.0 * at, "tier": "ram", "expert": ("lru", "arc")[at % 2]} for at in range(9)],
+            "files": [{"path": f"/pfs/project/{HOSTILE if at == 0 else at}", "miss_bytes": (files - at) * MIB,
+                       "late_bytes": MIB, "below_bytes": at, "hit_bytes": 5, "waits": at + 1} for at in range(10)],
+            "files_read": files,
+            "heat": {"path": "/pfs/project/mesh", "file_bytes": 1 << 30,
+                     "cells": [None if at % 5 == 0 else -float(at % 9) for at in range(256)]},
+            "processes": {"count": processes,
+                          "list": [{"pid": 100 + at, "command": "simulate", "io_seconds": 60.0 + at % 9,
+                                    "read_bytes": MIB * at, "miss_bytes": at, "written_bytes": MIB}
+                                   for at in range(processes)]},
+            "durability": "store",
+            "store": {"measured": True, "from": "measured 2026-11-21", "read_bandwidth": 500e6,
+                      "write_bandwidth": 300e6}}
+
+
+def record_of(timeline, **changes):
+    series = timeline["series"]
+    report = {"io_seconds": series["io_time_ns"][-1] / 1e9, "read_bytes": series["read_bytes"][-1],
+              "written_bytes": series["write_bytes"][-1], "miss_bytes": series["miss_bytes"][-1],
+              "drain_seconds": 4.5, "warnings": ["a warning"], "foreign": []}
+    return {"schema": "cairn-run-1", "ended": True, "node": "job", "run": "4711",
+            "command_line": timeline["command_line"], "wall_seconds": timeline["seconds"] - 5, "exit_status": 0,
+            "program_exit_status": 0, "killed_by_signal": 0, "stored": True, "unstored": [], "report": report,
+            "timeline": timeline, **changes}
+
+
+class ReportTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.state = os.path.join(self.root, "state")
+        self.environment["XDG_STATE_HOME"] = self.state
+        self.records = os.path.join(self.state, "cairn", "runs")
+        self.page = os.path.join(self.work, "run.html")
+
+    def keep(self, record, name="20261128-120000-4711"):
+        os.makedirs(self.records, exist_ok=True)
+        with open(os.path.join(self.records, name + ".json"), "w", encoding="utf-8") as file:
+            json.dump(record, file)
+
+    def make(self, *arguments):
+        self.cairn("report", *arguments, "-o", self.page, check=0)
+        return self.read()
+
+    def read(self):
+        """The page's root. The parser refuses whatever is not well-formed."""
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertFalse(re.search(r"(src|href|url)\s*[=(]\s*[\"']?(https?:|//|/)", text))
+        self.assertNotIn("<script", text)
+        return ET.fromstring(text)
+
+    def number(self, root, name):
+        return float(self.by_id(root, name).find(f"{XHTML}data").get("value"))
+
+    def by_id(self, root, name):
+        found = [each for each in root.iter() if each.get("id") == name]
+        self.assertEqual(len(found), 1, name)
+        return found[0]
+
+    def text(self, element):
+        return "".join(element.itertext())
+
+    def column(self, root, table, index):
+        """The numbers of a column of a table, without its head."""
+        rows = self.by_id(root, table).find(f"{XHTML}tbody").findall(f"{XHTML}tr")
+        return [float(row[index].find(f"{XHTML}data").get("value")) for row in rows]
+
+    def load_in_browser(self, *flags):
+        """Fails on errors of the console and on requests for anything but the page."""
+        if CHROMIUM is None:
+            self.skipTest("chromium is not installed")
+        log = os.path.join(self.root, "net.json")
+        result = subprocess.run(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--v=0",
+             f"--user-data-dir={self.root}/browser", f"--log-net-log={log}", *flags, "--dump-dom",
+             "file://" + self.page], capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("</html>", result.stdout)
+        self.assertNotIn("CONSOLE", result.stderr)
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+        asked = {url for url in re.findall(r'"url":"([^"]+)"', text)
+                 if url.startswith(("http", "ws")) and "google" not in url and "gstatic" not in url}
+        self.assertEqual(asked, set())
+        return result.stdout
+
+
+class Page(ReportTest):
+    def test_an_hour_of_a_thousand_files(self):
+        record = record_of(timeline_of())
+        self.keep(record)
+        root = self.make()
+        self.assertLess(os.path.getsize(self.page), 3 * MIB)
+        series = record["timeline"]["series"]
+        self.assertEqual(self.number(root, "read"), series["read_bytes"][-1])
+        self.assertEqual(self.number(root, "written"), series["write_bytes"][-1])
+        self.assertEqual(self.number(root, "wall"), record["wall_seconds"])
+        self.assertEqual(self.number(root, "io"), round(record["report"]["io_seconds"], 3))
+        self.assertEqual(self.column(root, "totals", 1)[0], series["read_bytes"][-1])
+        waited = [f["miss_bytes"] + f["late_bytes"] + f["below_bytes"] for f in record["timeline"]["files"]]
+        self.assertEqual(self.column(root, "files", 1), waited)
+        self.assertEqual(self.column(root, "processes", 2),
+                         [p["io_seconds"] for p in record["timeline"]["processes"]["list"]])
+        self.assertEqual(self.column(root, "predictors", 1),
+                         [series["fetched_bytes.sequential"][-1], series["fetched_bytes.strided"][-1]])
+        # The table behind a chart adds up to what was read.
+        until, rate = self.column(root, "reads-numbers", 0), self.column(root, "reads-numbers", 1)
+        read = sum(r * (t - s) for r, t, s in zip(rate, until, [0.0, *until]))
+        self.assertAlmostEqual(read / series["hit_bytes.ram"][-1], 1, places=5)
+        self.assertEqual(len(self.by_id(root, "heat-t")), 0)
+
+    def test_hostile_names_stay_text(self):
+        self.keep(record_of(timeline_of(rows=20)))
+        root = self.make()
+        shown = self.text(self.by_id(root, "files"))
+        self.assertIn("</script><svg onload='x'>\ufffd\"&\ufffd\ufffd.dat", shown)
+        self.assertEqual([e for e in root.iter() if e.get("onload") or e.tag.endswith("script")], [])
+
+    def test_readers_of_any_kind(self):
+        self.keep(record_of(timeline_of(rows=50)))
+        root = self.make()
+        identifiers = [e.get("id") for e in root.iter() if e.get("id")]
+        self.assertEqual(len(identifiers), len(set(identifiers)))
+        for svg in root.iter(SVG + "svg"):
+            self.assertEqual(svg.get("role"), "img")
+            self.assertIn(svg.get("aria-labelledby"), identifiers)
+        for figure in root.iter(XHTML + "figure"):
+            self.assertEqual(figure.get("tabindex"), "0")
+        self.assertEqual(len(list(root.iter(XHTML + "h1"))), 1)
+        for table in root.iter(XHTML + "table"):
+            self.assertTrue(all(th.get("scope") for th in table.iter(XHTML + "th")))
+        charts = {f.get("id") for f in root.iter(XHTML + "figure")}
+        self.assertLessEqual({"reads", "writes", "flushes", "levels", "hits", "ahead", "moves"}, charts)
+
+    def test_the_estimate_is_marked_and_not_invented(self):
+        record = record_of(timeline_of(rows=50, processes=1))
+        record["report"]["io_seconds"] = 1000.0
+        self.keep(record)
+        root = self.make()
+        estimate = self.by_id(root, "estimate")
+        series, wall = record["timeline"]["series"], record["wall_seconds"]
+        came = series["miss_bytes"][-1] + series["fetched_bytes.sequential"][-1] + series["fetched_bytes.strided"][-1]
+        low = wall - 1000 + came / 550e6
+        high = wall - 1000 + series["read_bytes"][-1] / 450e6 + series["write_bytes"][-1] / 270e6
+        self.assertAlmostEqual(float(estimate.get("data-low")), low, delta=0.01)
+        self.assertAlmostEqual(float(estimate.get("data-high")), high, delta=0.01)
+        self.assertIn("by estimate", self.text(self.by_id(root, "verdict")))
+        record["timeline"]["store"]["measured"] = False
+        self.keep(record)
+        root = self.make()
+        self.assertIn("not estimated", self.text(self.by_id(root, "estimate")))
+        self.assertNotIn("Without Cairn", self.text(self.by_id(root, "verdict")))
+
+    def test_a_run_that_never_ended(self):
+        self.keep({"schema": "cairn-run-1", "ended": False, "timeline": timeline_of(rows=9)})
+        root = self.make("4711")
+        self.assertIn("never ended", self.text(root))
+        self.assertEqual(self.number(root, "wall"), 3600)
+        self.assertIn("never ended", self.cairn("report", "--list", check=0).stdout)
+
+    def test_what_a_record_lacks_the_page_lacks(self):
+        for timeline in ({}, {"series": {}}, {"series": {"seconds": [0.0], "read_bytes": "x"}},
+                         {"series": {"seconds": [0, 1], "read_bytes": [0, "y"], "dirty_bytes": [None, 3]}},
+                         {"files": [3], "processes": {"list": [None]}, "heat": {"cells": ["x"]}, "tiers": [1]}):
+            self.keep({"schema": "cairn-run-1", "ended": True, "stored": True, "timeline": timeline})
+            self.make()
+
+    def test_in_a_browser(self):
+        self.keep(record_of(timeline_of()))
+        self.make()
+        self.assertIn("Reads and writes over time", self.load_in_browser())
+
+
+class BadInput(ReportTest):
+    def test_runs_that_are_not_kept(self):
+        self.refused("report", says=["no run is kept", "cairn run --report"])
+        self.keep(record_of(timeline_of(rows=5)))
+        self.refused("report", "12", says=["no run 12 is kept", "--list"])
+        self.assertIn("I/O took", self.cairn("report", check=0).stdout)
+
+    def test_damaged_records(self):
+        self.keep([], name="20261128-120000-1")
+        self.refused("report", says=["20261128-120000-1.json", "not a record"])
+        self.assertIn("damaged", self.cairn("report", "--list", check=0).stdout)
+
+    def test_nothing_is_overwritten(self):
+        self.keep(record_of(timeline_of(rows=5)))
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write("precious")
+        self.refused("report", "-o", self.page, says=["run.html", "not a report of Cairn", "--force"])
+        self.refused("run", "--report", self.page, "--", "true", says=["--report", "not a report of Cairn"])
+        with open(self.page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.cairn("report", "-o", self.page, "--force", check=0)
+        self.make()  # a page of ours may be replaced
+        self.refused("report", "-o", self.work, says="is a directory")
+        self.refused("run", "--report", self.work, "--", "true", says="is a directory")
+        self.refused("run", "--report", "no/such/x.html", "--", "true", says=["no/such/x.html", "No such file"])
+        self.refused("run", "--force", "--", "true", says="--force without --report")
+        self.refused("run", "--report", "x.html", "--report-json", "x.html", "--", "true", says="the same file")
+        self.assertEqual(sorted(os.listdir(self.work)), ["run.html"])
+
+    def test_the_records_are_bounded(self):
+        for number in range(40):
+            self.keep(record_of(timeline_of(rows=2)), name=f"20250101-1200{number:02d}-{number}")
+        self.cairn("run", "--report", self.page, "--ram", "16M", "--", "true", check=0)
+        names = sorted(os.listdir(self.records))
+        self.assertLessEqual(len(names), 32)
+        self.assertIn("20250101-120039-39.json", names)
+        self.assertNotIn("20250101-120008-8.json", names)
+
+
+PROGRAM = """
+import os, sys, time
+with open("data", "r+b", buffering=0) as file:
+    for round in range(3):
+        file.seek(0)
+        while file.read(1 << 16):
+            pass
+        time.sleep(0.15)
+with open("out", "wb", buffering=0) as file:
+    for _ in range(64):
+        file.write(bytes(1 << 16))
+os.fork() or os._exit(0)
+os.wait()
+"""
+
+
+class RealRun(ReportTest):
+    def test_the_page_says_what_the_data_says(self):
+        with open(os.path.join(self.work, "data"), "wb") as file:
+            file.write(os.urandom(8 * MIB))
+        data = os.path.join(self.root, "run.json")
+        self.cairn("run", "--ram", "64M", "--report", self.page, "--report-json", data, "--", sys.executable, "-c",
+                   PROGRAM, check=0)
+        with open(data, encoding="utf-8") as file:
+            run = json.load(file)
+        root = self.read()
+        series = run["timeline"]["series"]
+        self.assertEqual(run["schema"], "cairn-run-1")
+        self.assertTrue(run["ended"])
+        self.assertEqual(run["report"]["read_bytes"], 24 * MIB)
+        self.assertEqual(run["report"]["written_bytes"], 4 * MIB)
+        self.assertEqual(self.number(root, "read"), run["report"]["read_bytes"])
+        self.assertEqual(self.number(root, "written"), run["report"]["written_bytes"])
+        self.assertEqual(series["read_bytes"][-1], run["report"]["read_bytes"])
+        self.assertEqual(series["write_bytes"][-1], run["report"]["written_bytes"])
+        self.assertEqual(series["dirty_bytes"][-1], 0)
+        self.assertEqual(series["flushed_bytes"][-1], 4 * MIB)
+        self.assertGreaterEqual(len(series["seconds"]), 4)
+        self.assertTrue(all(len(values) == len(series["seconds"]) for values in series.values()))
+        self.assertEqual(sum(p["read_bytes"] for p in run["timeline"]["processes"]["list"]), 24 * MIB)
+        self.assertEqual(self.column(root, "totals", 1)[0], 24 * MIB)
+        self.assertTrue(run["timeline"]["files"][0]["path"].endswith("/data"), run["timeline"]["files"])
+        # The kept record is the same run, and makes the same page.
+        kept = json.loads(self.cairn("report", "--json", check=0).stdout)
+        self.assertEqual(kept, run)
+        with open(self.page, encoding="utf-8") as file:
+            first = file.read()
+        self.make(run["run"])
+        with open(self.page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), first)
+
+    def test_a_node_that_was_killed_leaves_its_record(self):
+        program = "import os, time\nopen('x', 'w').write(str(os.getpid()))\ntime.sleep(30)"
+        process = subprocess.Popen([CAIRN, "run", "--ram", "16M", "--report", self.page, "--", sys.executable, "-c",
+                                    program], cwd=self.work, env=self.environment, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        self.wait_until(lambda: os.path.exists(os.path.join(self.work, "x")) and os.path.isdir(self.records) and
+                        any(n.endswith(".json") for n in os.listdir(self.records)), "a record")
+        self.wait_until(lambda: self.children_of(process.pid), "the program")
+        self.assertIn("runs", self.cairn("report", "--list", check=0).stdout)
+        program = self.children_of(process.pid)
+        process.kill()
+        process.wait()
+        self.assertIn("never ended", self.text(self.make(str(process.pid))))
+        for child in program:
+            os.kill(child, signal.SIGKILL)
+
+    def end(self, process):
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+    def children_of(self, pid):
+        """The program of a launcher: its node is no child of it."""
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+                children = [int(word) for word in file.read().split()]
+        except FileNotFoundError:
+            return []
+        names = {}
+        for child in children:
+            with open(f"/proc/{child}/comm", encoding="utf-8") as file:
+                names[child] = file.read().strip()
+        return [child for child, name in names.items() if name.startswith("python")]
+
+
+if __name__ == "__main__":
+    unittest.main()
