@@ -77,7 +77,8 @@ int command_run(const Arguments& arguments) {
            "Write what the run did to FILE, as a page for a browser; `cairn report` shows it later",
            "FILE.html");
   app.add_flag("--force", options.force, "With --report: replace FILE although it is not a report");
-  add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON; with --report, all data of the page", "FILE");
+  add_text(app, "--report-json", options.report_json,
+           "Write the report to FILE as JSON; with --report, all data of the page", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say which node starts");
   app.footer(
       "Exit status: that of the program (128 + signal when a signal killed it), 126 or 127 when "

@@ -160,8 +160,8 @@ class Run {
       say(fmt::format("--report: the node has recorded nothing: {}", failure.what()));
     }
     const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    for (const auto& [path, what] : {std::pair(record_path_, text),
-                                     std::pair(page_path_, report_page(document))}) {
+    for (const auto& [path, what] :
+         {std::pair(record_path_, text), std::pair(page_path_, report_page(document))}) {
       try {
         write_report_file(path == page_path_ ? "--report" : "record", path, what);
       } catch (const Failure& failure) {

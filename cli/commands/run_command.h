@@ -19,8 +19,8 @@ struct RunOptions {
   bool allow_io_uring = false;
   std::string arrays = "auto";  // off, auto, on: whether HDF5 loads the connector
   bool verbose = false;
-  std::string report;       // the page; empty: none, and the run is not sampled
-  bool force = false;       // the page may replace a file that is no page
+  std::string report;  // the page; empty: none, and the run is not sampled
+  bool force = false;  // the page may replace a file that is no page
   std::string report_json;
   // Against other runs, for its share of the tiers and of the backing store; 0: as others.
   unsigned weight = 0;

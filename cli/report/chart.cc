@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/size_text.h"
@@ -51,9 +52,8 @@ std::string path_of(const Chart& chart, const Scale& scale, const std::vector<do
     const double x = scale.x(chart.seconds[at]);
     const double y = scale.y(values[at]);
     if (at == 0) {
-      path = fmt::format("{:.1f},{:.1f}", x, is_rate(chart.unit) && values.size() > 1
-                                                 ? scale.y(values[1])
-                                                 : y);
+      path = fmt::format("{:.1f},{:.1f}", x,
+                         is_rate(chart.unit) && values.size() > 1 ? scale.y(values[1]) : y);
     } else if (is_rate(chart.unit)) {
       path += fmt::format(" V{:.1f} H{:.1f}", y, x);
     } else {
@@ -87,30 +87,39 @@ std::string plot_svg(const Chart& chart, const Scale& scale) {
   // The highest area first: those below cover it.
   for (size_t at = chart.lines.size(); at-- > 0;) {
     const ChartLine& line = chart.lines[at];
-    const std::string shape = chart.is_stacked
-                                  ? area(chart, scale, tops[at])
-                                  : "M" + path_of(chart, scale, tops[at]);
-    svg += fmt::format("<path class=\"{}{}\" d=\"{}\"><title>{}</title></path>",
-                       chart.is_stacked ? "area c" : "line c", line.colour, shape,
-                       escaped(line.name));
+    const std::string shape =
+        chart.is_stacked ? area(chart, scale, tops[at]) : "M" + path_of(chart, scale, tops[at]);
+    svg +=
+        fmt::format("<path class=\"{}{}\" d=\"{}\"><title>{}</title></path>",
+                    chart.is_stacked ? "area c" : "line c", line.colour, shape, escaped(line.name));
   }
   if (chart.program_end >= 0 && chart.program_end < scale.seconds) {
-    svg += fmt::format("<path class=\"mark\" d=\"M{0:.1f},0 V{1:.0f}\"><title>the program's end"
-                       "</title></path>",
-                       scale.x(chart.program_end), kHeight);
+    svg += fmt::format(
+        "<path class=\"mark\" d=\"M{0:.1f},0 V{1:.0f}\"><title>the program's end"
+        "</title></path>",
+        scale.x(chart.program_end), kHeight);
   }
   return svg + "</svg>";
+}
+
+// "15 min" for "15 min 00 s": an axis has no room for what is nothing.
+std::string short_duration(double seconds) {
+  std::string text = format_duration(seconds);
+  for (const std::string_view nothing : {" 00 s", " 00 min"}) {
+    if (text.ends_with(nothing)) text.resize(text.size() - nothing.size());
+  }
+  return text;
 }
 
 std::string axes(const Chart& chart, const Scale& scale) {
   std::string html = "<div class=\"y\" aria-hidden=\"true\">";
   for (const double part : {1.0, 0.75, 0.5, 0.25, 0.0})
-    html += fmt::format("<span>{}</span>", part == 0 ? std::string("0")
-                                                    : unit_text(chart.unit, scale.top * part));
+    html += fmt::format("<span>{}</span>",
+                        part == 0 ? std::string("0") : unit_text(chart.unit, scale.top * part));
   html += "</div><div class=\"x\" aria-hidden=\"true\">";
   for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0})
-    html += fmt::format("<span>{}</span>", part == 0 ? std::string("0")
-                                                    : format_duration(scale.seconds * part));
+    html += fmt::format("<span>{}</span>",
+                        part == 0 ? std::string("0") : short_duration(scale.seconds * part));
   return html + "</div>";
 }
 

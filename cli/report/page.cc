@@ -71,15 +71,14 @@ std::string facts(const Json& run) {
   const uint64_t read = total_of(run, "read_bytes", "read_bytes");
   const uint64_t missed = total_of(run, "miss_bytes", "miss_bytes");
   const uint64_t written = total_of(run, "written_bytes", "write_bytes");
-  const uint64_t processes =
-      unsigned_field(member(member(run, "timeline"), "processes"), "count");
+  const uint64_t processes = unsigned_field(member(member(run, "timeline"), "processes"), "count");
   std::string html = "<dl class=\"facts\">";
   html += fact("wall", "Time", data_cell(wall, format_duration(wall)));
   html += fact("io", "I/O, all processes", data_cell(io, format_duration(io)));
   html += fact("read", "Read", size_cell(read));
-  html += fact("hit", "Found in a tier",
-               percent(static_cast<double>(read - std::min(read, missed)),
-                       static_cast<double>(read)));
+  html +=
+      fact("hit", "Found in a tier",
+           percent(static_cast<double>(read - std::min(read, missed)), static_cast<double>(read)));
   html += fact("written", "Written", size_cell(written));
   html += fact("process-count", "Processes",
                data_cell(static_cast<double>(processes), fmt::format("{}", processes)));
@@ -91,17 +90,19 @@ std::string facts(const Json& run) {
 }
 
 std::string header_of(const Json& run, const Verdict& verdict) {
-  std::string html = fmt::format("<header><p class=\"kind\">Cairn report{}{}</p>\n<h1 "
-                                 "id=\"verdict\">{}</h1>\n<p><code>{}</code></p>\n",
-                                 date_of(run).empty() ? "" : " of the run of ", date_of(run),
-                                 escaped(verdict.sentence), escaped(command_of(run)));
+  std::string html = fmt::format(
+      "<header><p class=\"kind\">Cairn report{}{}</p>\n<h1 "
+      "id=\"verdict\">{}</h1>\n<p><code>{}</code></p>\n",
+      date_of(run).empty() ? "" : " of the run of ", date_of(run), escaped(verdict.sentence),
+      escaped(command_of(run)));
   for (const std::string& remark : verdict.remarks)
     html += fmt::format("<p class=\"remark\" role=\"note\">{}</p>\n", escaped(remark));
   html += facts(run);
   if (verdict.without) {
     const Json& store = member(member(run, "timeline"), "store");
     html += fmt::format(
-        "<p class=\"how\" id=\"estimate\" data-low=\"{}\" data-high=\"{}\">The time without Cairn is "
+        "<p class=\"how\" id=\"estimate\" data-low=\"{}\" data-high=\"{}\">The time without Cairn "
+        "is "
         "an estimate from the speed of the backing store ({}: reads {}/s, writes {}/s). At least: "
         "the kernel's cache has what is read again, and writes cost nothing. At most: the program "
         "waits for the store for each byte.</p>",
@@ -131,7 +132,8 @@ std::string report_page(const Json& run) {
     html += make(run);
   const double interval = number_field(member(run, "timeline"), "interval_seconds");
   html += fmt::format(
-      "</main>\n<footer>Node {}, run {}. {}Numbers of files are of the reads that the node heard of; "
+      "</main>\n<footer>Node {}, run {}. {}Numbers of files are of the reads that the node heard "
+      "of; "
       "hits in RAM are told in part. Moves, flushes and fetches ahead are those of the whole node."
       "</footer>\n</body></html>\n",
       escaped(text_field(member(run, "timeline"), "node")), escaped(text_field(run, "run")),

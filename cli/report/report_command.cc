@@ -75,12 +75,14 @@ int show_report(const ReportOptions& options) {
 }  // namespace
 
 int command_report(const Arguments& arguments) {
-  CLI::App app("Shows what a run did that was started with `cairn run --report`: its verdict, its "
-               "page, its data.",
-               "cairn report");
+  CLI::App app(
+      "Shows what a run did that was started with `cairn run --report`: its verdict, its "
+      "page, its data.",
+      "cairn report");
   ReportOptions options;
   std::vector<std::string> runs;
-  app.add_option("run", runs, "The run, by name or process id of its `cairn run` (default: the last)")
+  app.add_option("run", runs,
+                 "The run, by name or process id of its `cairn run` (default: the last)")
       ->type_name("RUN")
       ->expected(0, 1);
   add_text(app, "-o,--output", options.output, "Write the page to FILE", "FILE.html");
@@ -88,7 +90,8 @@ int command_report(const Arguments& arguments) {
   app.add_flag("--list", options.list, "Name the runs that are kept, the last first");
   app.add_flag("--force", options.force, "Replace FILE although it is not a report");
   app.footer(
-      "Runs that never ended, and those whose node died, are shown as far as they were recorded.\n\n"
+      "Runs that never ended, and those whose node died, are shown as far as they were "
+      "recorded.\n\n"
       "Examples:\n"
       "  cairn report -o run.html\n"
       "  cairn report --list\n"

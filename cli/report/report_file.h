@@ -14,7 +14,6 @@ namespace cairn::cli {
 void check_report_place(const std::string& option, const std::string& path, bool force);
 
 // Replaces the file as a whole.
-void write_report_file(const std::string& option, const std::string& path,
-                       const std::string& text);
+void write_report_file(const std::string& option, const std::string& path, const std::string& text);
 
 }  // namespace cairn::cli

@@ -30,9 +30,9 @@ constexpr const char* kSuffix = ".json";
 
 // "20261128-131400-4711" ends with the run's id.
 bool is_of_run(const std::string& name, const std::string& run) {
-  return name == run || (name.size() > run.size() + 1 &&
-                         name.compare(name.size() - run.size() - 1, std::string::npos,
-                                      "-" + run) == 0);
+  return name == run ||
+         (name.size() > run.size() + 1 &&
+          name.compare(name.size() - run.size() - 1, std::string::npos, "-" + run) == 0);
 }
 
 std::string read_whole(const std::string& path) {

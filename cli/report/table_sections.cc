@@ -18,8 +18,7 @@ using Json = nlohmann::json;
 
 constexpr double kHeatHalvings = 12;  // colder parts look alike
 
-std::string head_of(const char* id, const char* label,
-                    std::initializer_list<const char*> columns) {
+std::string head_of(const char* id, const char* label, std::initializer_list<const char*> columns) {
   std::string html = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\">"
       "<thead><tr>",
@@ -60,16 +59,17 @@ std::string level_row(const std::string& level, const std::string& reached) {
 
 std::string section(const char* id, const char* heading, const std::string& body) {
   CAIRN_CHECK(id != nullptr && heading != nullptr);
-  const std::string shown =
-      body.empty() ? "<p class=\"none\">Nothing was recorded.</p>" : body;
-  return fmt::format("<section aria-labelledby=\"{0}-h\"><h2 id=\"{0}-h\">{1}</h2>\n{2}</section>\n",
-                     id, heading, shown);
+  const std::string shown = body.empty() ? "<p class=\"none\">Nothing was recorded.</p>" : body;
+  return fmt::format(
+      "<section aria-labelledby=\"{0}-h\"><h2 id=\"{0}-h\">{1}</h2>\n{2}</section>\n", id, heading,
+      shown);
 }
 
 std::string bar(double part, double whole, int colour) {
   const double width = whole <= 0 ? 0 : std::clamp(100 * part / whole, 0.0, 100.0);
   return fmt::format(
-      "<span class=\"bar\" aria-hidden=\"true\"><i class=\"c{}\" style=\"width:{:.1f}%\"></i></span>",
+      "<span class=\"bar\" aria-hidden=\"true\"><i class=\"c{}\" "
+      "style=\"width:{:.1f}%\"></i></span>",
       colour, width);
 }
 
@@ -84,15 +84,17 @@ std::string file_section(const Json& run) {
       "it, or from a file tier. {} {} read in all.</p>",
       unsigned_field(timeline, "files_read"),
       unsigned_field(timeline, "files_read") == 1 ? "file was" : "files were");
-  html += head_of("files", "Files",
-                  {"file", "waited for", "", "from the store", "on their way", "file tier", "reads"});
+  html +=
+      head_of("files", "Files",
+              {"file", "waited for", "", "from the store", "on their way", "file tier", "reads"});
   for (const Json& file : files) {
     html += fmt::format(
         "<tr><th scope=\"row\" class=\"path\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
         "<td>{}</td><td>{}</td></tr>",
         escaped(text_field(file, "path")), size_cell(waited_of(file)),
         bar(static_cast<double>(waited_of(file)), static_cast<double>(most), 3),
-        size_cell(unsigned_field(file, "miss_bytes")), size_cell(unsigned_field(file, "late_bytes")),
+        size_cell(unsigned_field(file, "miss_bytes")),
+        size_cell(unsigned_field(file, "late_bytes")),
         size_cell(unsigned_field(file, "below_bytes")),
         data_cell(number_field(file, "waits"), fmt::format("{}", unsigned_field(file, "waits"))));
   }
@@ -119,9 +121,10 @@ std::string heat_section(const Json& run) {
     ++read;
     const double part =
         std::clamp(1 - (hottest - cells[at].get<double>()) / kHeatHalvings, 0.1, 1.0);
-    svg += fmt::format("<rect class=\"c3\" x=\"{}\" y=\"0\" width=\"1.05\" height=\"10\" "
-                       "opacity=\"{:.2f}\"/>",
-                       at, part);
+    svg += fmt::format(
+        "<rect class=\"c3\" x=\"{}\" y=\"0\" width=\"1.05\" height=\"10\" "
+        "opacity=\"{:.2f}\"/>",
+        at, part);
   }
   const std::string words = fmt::format(
       "{} ({}), {:.0f} % of its parts were read. The darker, the more often and the more lately.",
@@ -140,14 +143,15 @@ std::string process_section(const Json& run) {
   if (list.empty()) return "";
   double io = 0;
   for (const Json& process : list) io += number_field(process, "io_seconds");
-  std::string html = head_of("processes", "Processes",
-                             {"process", "program", "I/O time", "share", "read",
-                              "read from the store", "written"});
+  std::string html = head_of(
+      "processes", "Processes",
+      {"process", "program", "I/O time", "share", "read", "read from the store", "written"});
   for (const Json& process : list) {
     const double seconds = number_field(process, "io_seconds");
     const uint64_t pid = unsigned_field(process, "pid");
     html += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{}{}</td><td>{}</td>"
+        "<tr><th scope=\"row\">{}</th><td "
+        "class=\"words\">{}</td><td>{}</td><td>{}{}</td><td>{}</td>"
         "<td>{}</td><td>{}</td></tr>",
         pid == 0 ? std::string("-") : fmt::format("{}", pid),
         escaped(text_field(process, "command")), data_cell(seconds, format_duration(seconds)),
@@ -168,23 +172,24 @@ std::string durability_section(const Json& run) {
   const Json& timeline = member(run, "timeline");
   const std::string level = text_field(timeline, "durability");
   if (level.empty()) return "";
-  std::string rows =
-      level_row("a finished write", "is in the node's memory: it survives the death of the program "
-                                    "and of the node's service, not that of the machine");
+  std::string rows = level_row("a finished write",
+                               "is in the node's memory: it survives the death of the program "
+                               "and of the node's service, not that of the machine");
   rows += level_row("a finished fsync",
                     level == "node" ? "is in the durable log of the node: it survives the machine"
                                     : "is in the backing store");
-  rows += level_row("fsyncs", fmt::format("{:.0f} answered from the durable log, {:.0f} by the store",
-                                          last_number(timeline, "fsyncs_logged"),
-                                          last_number(timeline, "fsyncs_stored")));
+  rows +=
+      level_row("fsyncs", fmt::format("{:.0f} answered from the durable log, {:.0f} by the store",
+                                      last_number(timeline, "fsyncs_logged"),
+                                      last_number(timeline, "fsyncs_stored")));
   const double stored_at = zero_from(timeline, "dirty_bytes");
   const bool is_stored = bool_field(run, "stored", false);
   rows += level_row(
       "all data in the store",
       stored_at < 0
           ? (is_stored ? std::string("at the end of the run") : std::string("not seen in this run"))
-          : fmt::format("{} after the run began, as the samples saw it{}", format_duration(stored_at),
-                        is_stored ? "; confirmed at the end" : ""));
+          : fmt::format("{} after the run began, as the samples saw it{}",
+                        format_duration(stored_at), is_stored ? "; confirmed at the end" : ""));
   return section("durability", "Durability",
                  "<table id=\"levels-reached\"><tbody>" + rows + "</tbody></table>");
 }

@@ -182,13 +182,15 @@ std::string leader_table(const Json& timeline) {
   if (leaders.empty()) return "";
   std::string html =
       "<h3>Experts that the learner of eviction followed</h3><table id=\"leaders\"><thead><tr><th "
-      "scope=\"col\">from</th><th scope=\"col\">tier</th><th scope=\"col\">expert</th></tr></thead>"
+      "scope=\"col\">from</th><th scope=\"col\" class=\"words\">tier</th><th scope=\"col\" "
+      "class=\"words\">expert</th></tr></thead>"
       "<tbody>";
   for (const Json& each : leaders) {
     const double at = number_field(each, "seconds");
-    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
-                        data_cell(at, format_duration(at)), escaped(text_field(each, "tier")),
-                        escaped(text_field(each, "expert")));
+    html += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>",
+        data_cell(at, format_duration(at)), escaped(text_field(each, "tier")),
+        escaped(text_field(each, "expert")));
   }
   return html + "</tbody></table>";
 }
@@ -223,13 +225,14 @@ std::string fetch_section(const Json& run) {
         size_cell(static_cast<uint64_t>(vain)));
   }
   if (rows.empty()) return "";
-  return section("fetched", "What was fetched ahead",
-                 chart_figure(chart) +
-                     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Predictors\">"
-                     "<table id=\"predictors\"><thead><tr><th scope=\"col\">predictor</th><th "
-                     "scope=\"col\">fetched</th><th scope=\"col\">used</th><th scope=\"col\">share "
-                     "used</th><th scope=\"col\">evicted unused</th></tr></thead><tbody>" +
-                     rows + "</tbody></table></div>");
+  return section(
+      "fetched", "What was fetched ahead",
+      chart_figure(chart) +
+          "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Predictors\">"
+          "<table id=\"predictors\"><thead><tr><th scope=\"col\">predictor</th><th "
+          "scope=\"col\">fetched</th><th scope=\"col\">used</th><th scope=\"col\">share "
+          "used</th><th scope=\"col\">evicted unused</th></tr></thead><tbody>" +
+          rows + "</tbody></table></div>");
 }
 
 std::string eviction_section(const Json& run) {

@@ -45,7 +45,8 @@ Totals totals_of(const Json& run) {
   Totals totals;
   totals.wall = run_seconds(run);
   const bool has_report = report.contains("io_seconds");
-  totals.io = has_report ? number_field(report, "io_seconds") : last_of(timeline, "io_time_ns") / 1e9;
+  totals.io =
+      has_report ? number_field(report, "io_seconds") : last_of(timeline, "io_time_ns") / 1e9;
   totals.read = has_report ? number_field(report, "read_bytes") : last_of(timeline, "read_bytes");
   totals.written =
       has_report ? number_field(report, "written_bytes") : last_of(timeline, "write_bytes");
@@ -73,8 +74,7 @@ void estimate(const Json& run, const Totals& totals, Verdict* verdict) {
     return;
   }
   const double outside = std::max(0.0, totals.wall - totals.io / totals.processes);
-  const double came =
-      std::min(totals.read, totals.missed + fetched_bytes(member(run, "timeline")));
+  const double came = std::min(totals.read, totals.missed + fetched_bytes(member(run, "timeline")));
   TimeEstimate without;
   without.low = outside + came / (read_rate * (1 + kStoreSpread));
   without.high = outside + totals.read / (read_rate * (1 - kStoreSpread)) +
@@ -101,8 +101,8 @@ void add_remarks(const Json& run, std::vector<std::string>* remarks) {
         "The node's service was killed and started again ({} times since the node began).",
         restarts));
   if (unsigned_field(run, "killed_by_signal") != 0)
-    remarks->push_back(
-        fmt::format("The program was killed by signal {}.", unsigned_field(run, "killed_by_signal")));
+    remarks->push_back(fmt::format("The program was killed by signal {}.",
+                                   unsigned_field(run, "killed_by_signal")));
   if (const std::string reason = text_field(run, "not_loaded"); !reason.empty())
     remarks->push_back("Cairn never got into the program: " + reason + ".");
 }
@@ -121,20 +121,19 @@ Verdict verdict_of(const Json& run) {
   if (totals.read + totals.written <= 0) {
     verdict.sentence = fmt::format("No I/O on buffered files in {}.", format_duration(totals.wall));
   } else if (totals.processes > 1) {
-    verdict.sentence = fmt::format(
-        "I/O took {} of {} in each of {:.0f} processes on average.",
-        format_duration(totals.io / totals.processes), format_duration(totals.wall),
-        totals.processes);
+    verdict.sentence = fmt::format("I/O took {} of {} in each of {:.0f} processes on average.",
+                                   format_duration(totals.io / totals.processes),
+                                   format_duration(totals.wall), totals.processes);
   } else {
-    verdict.sentence = fmt::format("I/O took {} of {}.", format_duration(totals.io),
-                                   format_duration(totals.wall));
+    verdict.sentence =
+        fmt::format("I/O took {} of {}.", format_duration(totals.io), format_duration(totals.wall));
   }
   estimate(run, totals, &verdict);
   if (verdict.without) {
-    verdict.sentence += fmt::format(
-        " Without Cairn about {} ({} to {}), by estimate.",
-        format_duration(verdict.without->middle()), format_duration(verdict.without->low),
-        format_duration(verdict.without->high));
+    verdict.sentence +=
+        fmt::format(" Without Cairn about {} ({} to {}), by estimate.",
+                    format_duration(verdict.without->middle()),
+                    format_duration(verdict.without->low), format_duration(verdict.without->high));
   }
   return verdict;
 }

@@ -21,8 +21,8 @@
 #include "service/control/stop_request.h"
 #include "service/gathering/array_book.h"
 #include "service/gathering/array_hints.h"
-#include "service/treatment/rule_registry.h"
 #include "service/sampling/sampler.h"
+#include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
 

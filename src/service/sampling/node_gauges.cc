@@ -15,16 +15,16 @@ struct NamedCounter {
 };
 
 // Those of the run's own processes.
-constexpr std::array<NamedCounter, 9> kOfRun = {{{Counter::kReads, "reads"},
-                                                 {Counter::kReadBytes, "read_bytes"},
-                                                 {Counter::kMissBytes, "miss_bytes"},
-                                                 {Counter::kWrites, "writes"},
-                                                 {Counter::kWriteBytes, "write_bytes"},
-                                                 {Counter::kWriteThroughBytes,
-                                                  "write_through_bytes"},
-                                                 {Counter::kIoCycles, "io_time_ns"},
-                                                 {Counter::kOpens, "opens"},
-                                                 {Counter::kArrayBytes, "array_bytes"}}};
+constexpr std::array<NamedCounter, 9> kOfRun = {
+    {{Counter::kReads, "reads"},
+     {Counter::kReadBytes, "read_bytes"},
+     {Counter::kMissBytes, "miss_bytes"},
+     {Counter::kWrites, "writes"},
+     {Counter::kWriteBytes, "write_bytes"},
+     {Counter::kWriteThroughBytes, "write_through_bytes"},
+     {Counter::kIoCycles, "io_time_ns"},
+     {Counter::kOpens, "opens"},
+     {Counter::kArrayBytes, "array_bytes"}}};
 // The service does these for the whole node, and clients do some of them.
 constexpr std::array<NamedCounter, 4> kOfNode = {{{Counter::kFlushedBytes, "flushed_bytes"},
                                                   {Counter::kEvictedBlocks, "evicted_blocks"},

@@ -45,8 +45,8 @@ class Sampler {
  public:
   static constexpr std::int64_t kFirstIntervalNanos = 100'000'000;
   static constexpr std::int64_t kSaveNanos = 5'000'000'000;
-  static constexpr std::size_t kLeadersMax = 200;   // changes of experts
-  static constexpr std::size_t kEndedRunsMax = 4;   // whose timelines are still known
+  static constexpr std::size_t kLeadersMax = 200;  // changes of experts
+  static constexpr std::size_t kEndedRunsMax = 4;  // whose timelines are still known
   static constexpr std::size_t kFilesShown = 10;
   static constexpr std::size_t kProcessesShown = 64;
 

@@ -46,10 +46,10 @@ Json Sampler::json_of(const Series& series) const {
   const std::vector<FileCost> costs = from_.files.costliest(kFilesShown);
   Json tiers = Json::array();
   for (unsigned tier = 0; tier < from_.memory.tier_count(); ++tier)
-    tiers.push_back({{"name", tier_name(from_.config, tier)},
-                     {"capacity_bytes",
-                      std::uint64_t{from_.memory.pool(static_cast<TierId>(tier)).slab_count()} *
-                          kBlockBytes}});
+    tiers.push_back(
+        {{"name", tier_name(from_.config, tier)},
+         {"capacity_bytes",
+          std::uint64_t{from_.memory.pool(static_cast<TierId>(tier)).slab_count()} * kBlockBytes}});
   return {{"schema", "cairn-timeline-1"},
           {"run", series.run.id},
           {"node", from_.config.name},
@@ -113,8 +113,8 @@ Json Sampler::heat_of(const std::vector<FileCost>& costs) const {
     const auto picture = from_.heat.picture_of(cost.object, cost.path);
     if (!picture || picture->logarithms.empty()) continue;
     const std::uint64_t bytes = std::max<std::uint64_t>(picture->segment_bytes, 1);
-    const std::size_t segments = std::max<std::size_t>(
-        picture->logarithms.size(), (picture->file_bytes + bytes - 1) / bytes);
+    const std::size_t segments = std::max<std::size_t>(picture->logarithms.size(),
+                                                       (picture->file_bytes + bytes - 1) / bytes);
     const std::size_t cells = std::min(segments, kHeatCells);
     std::vector<double> hottest(cells, -INFINITY);
     for (std::size_t segment = 0; segment < picture->logarithms.size(); ++segment) {
