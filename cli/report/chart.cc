@@ -47,14 +47,15 @@ struct Scale {
 
 // A step for each interval of a rate, a line between levels.
 std::string path_of(const Chart& chart, const Scale& scale, const std::vector<double>& values) {
+  const bool has_steps = is_rate(chart.unit) || chart.unit == ChartUnit::kPercent;
   std::string path;
   for (size_t at = 0; at < values.size(); ++at) {
     const double x = scale.x(chart.seconds[at]);
     const double y = scale.y(values[at]);
     if (at == 0) {
       path = fmt::format("{:.1f},{:.1f}", x,
-                         is_rate(chart.unit) && values.size() > 1 ? scale.y(values[1]) : y);
-    } else if (is_rate(chart.unit)) {
+                         has_steps && values.size() > 1 ? scale.y(values[1]) : y);
+    } else if (has_steps) {
       path += fmt::format(" V{:.1f} H{:.1f}", y, x);
     } else {
       path += fmt::format(" L{:.1f},{:.1f}", x, y);

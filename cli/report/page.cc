@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <string>
 
@@ -30,6 +31,9 @@ std::string command_of(const Json& run) {
     if (!command.empty()) command += ' ';
     command += word.get<std::string>();
   }
+  std::replace_if(
+      command.begin(), command.end(),
+      [](char letter) { return letter == '\n' || letter == '\t'; }, ' ');
   if (command.size() <= kCommandShown) return command;
   size_t end = kCommandShown;
   while (end > 0 && (static_cast<unsigned char>(command[end]) & 0xc0U) == 0x80) --end;

@@ -136,7 +136,10 @@ std::string hit_chart(const Json& run, const Series& series) {
     ratio[at] = bytes <= 0 ? ratio[at - 1]
                            : 100 * std::clamp(1 - (missed[at] - missed[at - 1]) / bytes, 0.0, 1.0);
   }
-  if (ratio.size() > 1) ratio[0] = ratio[1];
+  // Before the first read there is no ratio; the line begins with that of the first.
+  const auto first = std::find_if(read.begin(), read.end(), [](double sum) { return sum > 0; });
+  const auto begin = ratio.begin() + (first - read.begin());
+  if (begin != ratio.end()) std::fill(ratio.begin(), begin, *begin);
   chart.lines.push_back({"hit ratio", 2, std::move(ratio)});
   return chart_figure(chart);
 }

@@ -37,10 +37,8 @@ std::uint64_t level(std::uint64_t whole, std::uint64_t free) {
 
 }  // namespace
 
-NodeGauges::NodeGauges(const NodeConfig& config, const NodeMemory& memory,
-                       const ClientTable& clients, const NodeDurability& durability,
-                       const std::function<std::string(unsigned)>& predictor_name)
-    : config_(config), memory_(memory), clients_(clients), durability_(durability) {
+void NodeGauges::find_columns() {
+  if (!columns_.empty()) return;
   for (const NamedCounter& each : kOfRun) columns_.push_back({each.name});
   for (const NamedCounter& each : kOfNode) columns_.push_back({each.name});
   add_columns_of_tiers();
@@ -49,7 +47,7 @@ NodeGauges::NodeGauges(const NodeConfig& config, const NodeMemory& memory,
   columns_.push_back({"fsyncs_logged"});
   columns_.push_back({"fsyncs_stored"});
   for (unsigned number = 0; number < FetchJournal::kPredictorsMax; ++number) {
-    const std::string name = predictor_name(number);
+    const std::string name = predictor_name_(number);
     if (name.empty()) continue;
     predictors_.push_back(number);
     for (const char* what : {"fetched_bytes.", "used_ahead_bytes.", "evicted_unused_bytes."})

@@ -2,12 +2,13 @@
 // The numbers of a sample, and where each one is read: counters of the run, counters and levels of
 // the node.
 //
-// Thread safety: any thread. Ownership: borrows everything.
+// Thread safety: any thread, once find_columns() has returned. Ownership: borrows everything.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/node_config.h"
@@ -22,7 +23,15 @@ class NodeGauges {
   // `predictor_name`: of a number; empty: there is none.
   NodeGauges(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
              const NodeDurability& durability,
-             const std::function<std::string(unsigned)>& predictor_name);
+             std::function<std::string(unsigned)> predictor_name)
+      : config_(config),
+        memory_(memory),
+        clients_(clients),
+        durability_(durability),
+        predictor_name_(std::move(predictor_name)) {}
+
+  // Once predictors have their names, which plugins bring: the columns are the same from then on.
+  void find_columns();
 
   struct Column {
     std::string name;
@@ -39,6 +48,7 @@ class NodeGauges {
   const NodeMemory& memory_;
   const ClientTable& clients_;
   const NodeDurability& durability_;
+  const std::function<std::string(unsigned)> predictor_name_;
   std::vector<unsigned> predictors_;  // that have names
   std::vector<Column> columns_;
 };

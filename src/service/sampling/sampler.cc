@@ -32,6 +32,7 @@ void Sampler::begin(const Run& run, const std::string& record) {
   from_.files.begin();
   nlohmann::json store = store_json();
   const std::lock_guard lock(mutex_);
+  from_.gauges.find_columns();
   const auto [entry, is_new] =
       runs_.try_emplace(run.id, run, record, from_.gauges.columns().size());
   CAIRN_CHECK(is_new);  // the table of runs has no two of one id

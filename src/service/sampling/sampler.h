@@ -35,7 +35,7 @@ struct SamplerSources {
   const NodeConfig& config;
   const NodeMemory& memory;
   ClientTable& clients;
-  const NodeGauges& gauges;
+  NodeGauges& gauges;
   FileCosts& files;
   HeatTable& heat;
   const LearnedReplacement* learned;  // null: nobody learns which blocks leave

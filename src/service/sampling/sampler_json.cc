@@ -136,7 +136,9 @@ Json Sampler::processes_of(const Series& series) const {
   ProcessShare others;
   std::size_t counted = 0;
   for (const ProcessShare& share : shares) {
-    if (counted++ < kProcessesShown && share.pid != 0) {
+    // A script starts many processes that touch no buffered file.
+    const bool has_worked = share.io_ns + share.read_bytes + share.write_bytes != 0;
+    if (has_worked && counted++ < kProcessesShown && share.pid != 0) {
       list.push_back(share_json(share));
     } else {
       others.add(share);
