@@ -53,8 +53,8 @@ std::string path_of(const Chart& chart, const Scale& scale, const std::vector<do
     const double x = scale.x(chart.seconds[at]);
     const double y = scale.y(values[at]);
     if (at == 0) {
-      path = fmt::format("{:.1f},{:.1f}", x,
-                         has_steps && values.size() > 1 ? scale.y(values[1]) : y);
+      path =
+          fmt::format("{:.1f},{:.1f}", x, has_steps && values.size() > 1 ? scale.y(values[1]) : y);
     } else if (has_steps) {
       path += fmt::format(" V{:.1f} H{:.1f}", y, x);
     } else {

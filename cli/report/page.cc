@@ -32,8 +32,8 @@ std::string command_of(const Json& run) {
     command += word.get<std::string>();
   }
   std::replace_if(
-      command.begin(), command.end(),
-      [](char letter) { return letter == '\n' || letter == '\t'; }, ' ');
+      command.begin(), command.end(), [](char letter) { return letter == '\n' || letter == '\t'; },
+      ' ');
   if (command.size() <= kCommandShown) return command;
   size_t end = kCommandShown;
   while (end > 0 && (static_cast<unsigned char>(command[end]) & 0xc0U) == 0x80) --end;

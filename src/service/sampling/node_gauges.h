@@ -22,8 +22,7 @@ class NodeGauges {
  public:
   // `predictor_name`: of a number; empty: there is none.
   NodeGauges(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
-             const NodeDurability& durability,
-             std::function<std::string(unsigned)> predictor_name)
+             const NodeDurability& durability, std::function<std::string(unsigned)> predictor_name)
       : config_(config),
         memory_(memory),
         clients_(clients),
