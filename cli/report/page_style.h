@@ -75,6 +75,7 @@ th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;
 vertical-align:top;white-space:nowrap}
 thead th{color:var(--soft);font-weight:500;vertical-align:bottom;white-space:normal}
 tbody th{font-weight:500}
+#processes th:nth-child(2){text-align:left}
 th:first-child{text-align:left;padding-left:0}
 td.words,th.words{text-align:left;white-space:normal}
 th.path{white-space:normal;overflow-wrap:anywhere;min-width:14rem}

@@ -38,7 +38,7 @@ uint64_t waited_of(const Json& file) {
 double zero_from(const Json& timeline, const char* name) {
   const Json& seconds = member(member(timeline, "series"), "seconds");
   const Json& values = member(member(timeline, "series"), name);
-  if (values.empty() || seconds.size() != values.size() || values.back() != 0) return -1;
+  if (values.size() < 2 || seconds.size() != values.size() || values.back() != 0) return -1;
   size_t at = values.size();
   while (at > 0 && values[at - 1] == 0) --at;
   if (at >= seconds.size() || !seconds[at].is_number()) return -1;
@@ -84,9 +84,9 @@ std::string file_section(const Json& run) {
       "it, or from a file tier. {} {} read in all.</p>",
       unsigned_field(timeline, "files_read"),
       unsigned_field(timeline, "files_read") == 1 ? "file was" : "files were");
-  html +=
-      head_of("files", "Files",
-              {"file", "waited for", "", "from the store", "on their way", "file tier", "reads"});
+  html += head_of("files", "Files",
+                  {"file", "waited for", "against the first", "from the store", "on their way",
+                   "file tier", "reads"});
   for (const Json& file : files) {
     html += fmt::format(
         "<tr><th scope=\"row\" class=\"path\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
@@ -127,7 +127,8 @@ std::string heat_section(const Json& run) {
         at, part);
   }
   const std::string words = fmt::format(
-      "{} ({}), {:.0f} % of its parts were read. The darker, the more often and the more lately.",
+      "{} ({}), {:.0f} % of its parts were read. The stronger the colour, the more often and the "
+      "more lately.",
       text_field(heat, "path"), format_size(unsigned_field(heat, "file_bytes")),
       100 * static_cast<double>(read) / count);
   return section("heat", "Heat of the costliest file",
@@ -142,7 +143,11 @@ std::string process_section(const Json& run) {
   const Json& list = member(processes, "list");
   if (list.empty()) return "";
   double io = 0;
-  for (const Json& process : list) io += number_field(process, "io_seconds");
+  double most = 0;
+  for (const Json& process : list) {
+    io += number_field(process, "io_seconds");
+    most = std::max(most, number_field(process, "io_seconds"));
+  }
   std::string html = head_of(
       "processes", "Processes",
       {"process", "program", "I/O time", "share", "read", "read from the store", "written"});
@@ -155,7 +160,8 @@ std::string process_section(const Json& run) {
         "<td>{}</td><td>{}</td></tr>",
         pid == 0 ? std::string("-") : fmt::format("{}", pid),
         escaped(text_field(process, "command")), data_cell(seconds, format_duration(seconds)),
-        bar(seconds, io, 0), percent(seconds, io), size_cell(unsigned_field(process, "read_bytes")),
+        bar(seconds, most, 0), percent(seconds, io),
+        size_cell(unsigned_field(process, "read_bytes")),
         size_cell(unsigned_field(process, "miss_bytes")),
         size_cell(unsigned_field(process, "written_bytes")));
   }

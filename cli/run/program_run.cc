@@ -292,12 +292,13 @@ void ProgramRun::take_history() {
   if (!options_.make_page) return;
   try {
     ControlClient control(options_.node);
-    const Json reply = control.request({{"command", "timeline"}, {"run", outcome_.run_id}});
-    history_["timeline"] = member(reply, "timeline");
     const Json answer = control.request({{"command", "status"}});
     const Json& status = member(answer, "status");
     for (const char* field : {"durability", "errors", "replacement", "restarts", "runs", "tiers"})
       if (status.contains(field)) history_["status"][field] = status[field];
+    // Last: a service that was started again does not know it.
+    const Json reply = control.request({{"command", "timeline"}, {"run", outcome_.run_id}});
+    history_["timeline"] = member(reply, "timeline");
   } catch (const Failure& failure) {
     history_["timeline_note"] = failure.what();
   }

@@ -320,6 +320,20 @@ class RealRun(ReportTest):
         with open(self.page, encoding="utf-8") as file:
             self.assertEqual(file.read(), first)
 
+    def test_what_a_killed_service_has_sampled_is_shown(self):
+        program = "import time\nopen('x', 'w').write('y' * 100000)\ntime.sleep(1)"
+        process = subprocess.Popen([CAIRN, "run", "--ram", "16M", "--report", self.page, "--", sys.executable, "-c",
+                                    program], cwd=self.work, env=self.environment, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        self.wait_until(lambda: os.path.exists(os.path.join(self.work, "x")), "the program")
+        status = json.loads(self.cairn("status", "--json", check=0).stdout)
+        os.kill(status["service_pid"], signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=30), 0)
+        shown = self.text(self.read())
+        self.assertIn("The timeline is not complete", shown)
+        self.assertIn("killed and started again", shown)
+        self.assertEqual(self.number(self.read(), "written"), 100000)
+
     def test_a_node_that_was_killed_leaves_its_record(self):
         program = "import os, time\nopen('x', 'w').write(str(os.getpid()))\ntime.sleep(30)"
         process = subprocess.Popen([CAIRN, "run", "--ram", "16M", "--report", self.page, "--", sys.executable, "-c",

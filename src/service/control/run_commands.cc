@@ -121,7 +121,10 @@ void RunCommands::timeline(ControlPeer& peer, const Json& request) const {
   const std::string id = text_of(request, "run");
   auto known = with_.sampler == nullptr ? std::nullopt : with_.sampler->timeline(id);
   if (!known)
-    return peer.fail("run " + id + " is not sampled", "start it with cairn run --report FILE");
+    return peer.fail("run " + id +
+                         " is not sampled: it has not asked for it, or the service was "
+                         "started again since",
+                     "start it with cairn run --report FILE");
   peer.send({{"kind", "done"}, {"timeline", std::move(*known)}});
 }
 
