@@ -349,6 +349,21 @@ class RealRun(ReportTest):
         self.assertIn("never ended", self.text(self.make(str(process.pid))))
         for child in program:
             os.kill(child, signal.SIGKILL)
+        # The node stores what it has, and ends by itself.
+        directory = os.path.join(self.runs, f"run-{process.pid}")
+        self.wait_until(lambda: not os.path.exists(os.path.join(directory, "control.sock")), "the end of the node")
+        self.wait_until(lambda: not self.writers_of(directory), "the end of its processes")
+
+    def writers_of(self, directory):
+        """Processes whose command line names the directory."""
+        return [pid for pid in os.listdir("/proc") if pid.isdigit() and directory in self.command_line_of(pid)]
+
+    def command_line_of(self, pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
 
     def end(self, process):
         process.kill()
