@@ -23,7 +23,8 @@ cairn_library(cairn_cli_run "${cli_run_sources}"
 set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement cairn_miss_ratios
     cairn_traffic cairn_advice)
 # ncurses has short names, and is included by one source alone.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES
+  SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS NCURSES_NOMACROS=1)
 # `cairn top`. Debian's archives of it are made for programs, and commands.so is none.
 find_library(CAIRN_NCURSES_SO NAMES ncursesw REQUIRED)
 find_library(CAIRN_TINFO_SO NAMES tinfo REQUIRED)

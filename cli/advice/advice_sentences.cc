@@ -15,7 +15,6 @@ namespace {
 using advice::Improvement;
 using advice::Limit;
 using advice::Refusal;
-using advice::Verdict;
 
 std::string size_of(double bytes) {
   return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes)));
@@ -116,11 +115,11 @@ std::string target_sentence(const AdviceTold& told) {
 
 std::string verdict_sentence(const AdviceTold& told) {
   const advice::Advice& advice = told.advice;
-  if (advice.verdict == Verdict::kDoNotUse)
+  if (advice.verdict == advice::Verdict::kDoNotUse)
     return fmt::format("Do not use Cairn for this: {}.", refusal_reason(told));
   const advice::Candidate& best = advice.advised();
   return fmt::format("Cairn {} this: I/O takes about {} instead of {}, {:.0f} % less.",
-                     advice.verdict == Verdict::kHelps ? "helps with" : "may help with",
+                     advice.verdict == advice::Verdict::kHelps ? "helps with" : "may help with",
                      seconds_and_interval(best.forecast), seconds_and_interval(advice.without),
                      100 * best.gain.share);
 }
@@ -168,7 +167,7 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
   return lines;
 }
 
-const char* name_of(Verdict verdict) {
+const char* name_of(advice::Verdict verdict) {
   constexpr const char* kNames[] = {"helps", "may-help", "do-not-use"};
   return kNames[static_cast<unsigned>(verdict)];
 }

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <string_view>
 
-#define NCURSES_NOMACROS 1
 #include <curses.h>
 
 #include "base/check.h"
