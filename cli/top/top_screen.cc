@@ -90,13 +90,22 @@ std::string command_of(const json& run) {
   return text;
 }
 
+// Elements of one list, which lie one behind the other: those that are alike stay in its order.
+// (std::stable_sort() would do, but for its use of what C++17 calls deprecated.)
+template <typename Before>
+void sort_elements(std::vector<const json*>& elements, Before&& before) {
+  std::sort(elements.begin(), elements.end(), [&before](const json* left, const json* right) {
+    if (before(*left, *right)) return true;
+    return !before(*right, *left) && left < right;
+  });
+}
+
 // Those with most data first.
 void add_runs(Lines& lines, const json& status, std::size_t rows_max, const ScreenShape& shape) {
   std::vector<const json*> runs;
   for (const json& run : member(status, "runs")) runs.push_back(&run);
-  std::stable_sort(runs.begin(), runs.end(), [](const json* left, const json* right) {
-    return used_by(*left) > used_by(*right);
-  });
+  sort_elements(runs,
+                [](const json& left, const json& right) { return used_by(left) > used_by(right); });
   lines.push_back(
       {fmt::format("RUNS {:<5} {:>9} {:>9} {:>8}  COMMAND", runs.size(), "USED", "STORED", "AGE"),
        ScreenStyle::kHead});
@@ -121,9 +130,9 @@ void add_files(Lines& lines, const json& status, const ScreenView& view, const S
   static constexpr std::array<const char*, 3> kOrders = {"size", "age", "name"};
   std::vector<const json*> files;
   for (const json& file : member(status, "unstored")) files.push_back(&file);
-  std::stable_sort(files.begin(), files.end(), [&view](const json* left, const json* right) {
-    return view.is_reversed ? is_before(*right, *left, view.order)
-                            : is_before(*left, *right, view.order);
+  sort_elements(files, [&view](const json& left, const json& right) {
+    return view.is_reversed ? is_before(right, left, view.order)
+                            : is_before(left, right, view.order);
   });
   lines.push_back(
       {fmt::format("{:>9} {:>8}  FILES NOT STORED: {}, by {}{}", "DIRTY", "AGE",
