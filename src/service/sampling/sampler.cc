@@ -48,12 +48,12 @@ void Sampler::begin(const Run& run, const std::string& record) {
 
 void Sampler::end(const Run& run) {
   {
-    nlohmann::json store = store_json();  // it may have been measured meanwhile
     const std::lock_guard lock(mutex_);
     const auto found = runs_.find(run.id);
     if (found == runs_.end()) return;
     Series& series = found->second;
-    series.store = std::move(store);
+    // What is known of the store stays that of the beginning: it may hang by now, and the end of a
+    // run does not wait for it.
     const std::int64_t now = monotonic_ns();
     take(&series, now);
     save(&series, now);
