@@ -53,7 +53,7 @@ std::string limit_sentence(const AdviceTold& told) {
     case Limit::kStoreReads:
       return "What is left is mostly reads of the store of data that no tier has kept.";
     case Limit::kFirstUses:
-      return "What is left is mostly first reads of data, which every cache misses.";
+      return "The remaining misses are mostly first reads of data, which every cache has.";
     case Limit::kStoreWrites:
       return "What is left is mostly writes that the store does not take as fast as they come.";
     case Limit::kTier:

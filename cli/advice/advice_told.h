@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that there is to say to somebody who has asked for advice.
+// A whole answer of `cairn advise`, as text and JSON are made from it.
 //
 // Thread safety: a value. Ownership: owns what it holds.
 #pragma once

@@ -161,7 +161,7 @@ class Run {
     }
     const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     for (const auto& [path, what] :
-         {std::pair(record_path_, text), std::pair(page_path_, report_page(document))}) {
+         {std::pair(record_path_, text), std::pair(page_path_, report_page(Json::parse(text)))}) {
       try {
         write_report_file(path == page_path_ ? "--report" : "record", path, what);
       } catch (const Failure& failure) {

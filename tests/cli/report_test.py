@@ -284,6 +284,30 @@ os.wait()
 
 
 class RealRun(ReportTest):
+    def test_no_file_has_the_name_of_another(self):
+        """Descriptors that are closed and used again at once: a file has its own name, or its device and inode."""
+        sizes = {}
+        for number in range(8):
+            path = os.path.join(self.work, f"f{number}")
+            with open(path, "wb") as file:
+                file.write(bytes(4096 + number))
+            sizes[path] = sizes[f"device {os.stat(path).st_dev} inode {os.stat(path).st_ino}"] = 4096 + number
+        data = os.path.join(self.root, "run.json")
+        program = ("import os, time\nfor n in range(8):\n fd = os.open(f'f{n}', os.O_RDONLY); os.read(fd, 9999); "
+                   "os.close(fd)\ntime.sleep(0.3)")
+        self.cairn("run", "--report", self.page, "--report-json", data, "--", sys.executable, "-c", program, check=0)
+        with open(data, encoding="utf-8") as file:
+            listed = json.load(file)["timeline"]["files"]
+        named = [each for each in listed if each["path"] in sizes]
+        self.assertEqual(len(named), 8, listed)
+        for each in named:
+            self.assertEqual(each["miss_bytes"], sizes[each["path"]], each)
+
+    def test_the_page_is_text_whatever_an_argument_is(self):
+        self.cairn("run", "--report", self.page, "--", "sh", "-c", "exit 0", b"\xff", check=0)
+        with open(self.page, "rb") as file:
+            file.read().decode("utf-8")
+
     def test_the_page_says_what_the_data_says(self):
         with open(os.path.join(self.work, "data"), "wb") as file:
             file.write(os.urandom(8 * MIB))

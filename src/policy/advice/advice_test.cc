@@ -119,7 +119,8 @@ TEST(DeviceSpeedTest, LatencyIsSharedByWhatIsInFlightAndBandwidthIsNot) {
 
 TEST(AccessSummaryTest, PiecesOfABlockAreOneUseAndTheNextBlockIsSequential) {
   Scene scene;
-  // Block 0 in two pieces of which the first is recorded, then block 1, then one far away.
+  // The program reads block 0 in two pieces, block 1, and one far away; the trace has the first
+  // piece.
   scene.access(0, false, 0, 4096).access(1, false, 0.1).access(100, false, 0.2, 4096);
   const AccessSummary summary = scene.workload().accesses;
   EXPECT_EQ(summary.reads.requests, 3);

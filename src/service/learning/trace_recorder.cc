@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/learning/trace_recorder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,10 +8,8 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "memory/backing/posix_backing.h"
+#include "service/learning/accessed_file.h"
 #include "service/learning/event_clock.h"
-#include "service/process/unique_fd.h"
-#include "service/write_back/store_files.h"
 
 namespace cairn::node {
 namespace {
@@ -105,13 +102,7 @@ Result<std::uint32_t> TraceRecorder::file_of(const ToldAccess& told) {
   const auto found = files_.find(raw(told.event.object));
   if (found != files_.end() && found->second.first == key) return found->second.second;
   const std::int32_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
-  const UniqueFd fd(::open(fmt::format("/proc/{}/fd/{}", pid, told.event.descriptor).c_str(),
-                           O_PATH | O_CLOEXEC));
-  StoreStatus status;
-  const bool is_it = fd && store_status(fd.get(), &status) == 0 && status.key == key;
-  auto number =
-      writer_->file(is_it ? path_of_descriptor(fd.get())
-                          : fmt::format("device {} inode {}", raw(key.store), key.id.inode));
+  auto number = writer_->file(name_of_accessed(pid, told.event.descriptor, key));
   if (number) files_.insert_or_assign(raw(told.event.object), std::pair(key, number.value()));
   return number;
 }

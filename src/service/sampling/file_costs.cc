@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "service/learning/accessed_file.h"
 #include "service/learning/read_events.h"
-#include "service/write_back/store_file.h"
 
 namespace cairn::node {
 namespace {
@@ -63,7 +63,8 @@ FileCost* FileCosts::cost_of(const ToldAccess& told) {
     gone_.push_back(std::move(found->second.cost));
   const pid_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
   Entry& entry = files_[raw(told.event.object)];
-  entry = Entry{key, FileCost{path_of_descriptor(pid, told.event.descriptor), told.event.object}};
+  entry =
+      Entry{key, FileCost{name_of_accessed(pid, told.event.descriptor, key), told.event.object}};
   return &entry.cost;
 }
 

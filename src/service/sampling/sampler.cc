@@ -52,8 +52,8 @@ void Sampler::end(const Run& run) {
     const auto found = runs_.find(run.id);
     if (found == runs_.end()) return;
     Series& series = found->second;
-    // What is known of the store stays that of the beginning: it may hang by now, and the end of a
-    // run does not wait for it.
+    // The store was looked at when the run began: it may hang by now, and the end of a run does not
+    // wait for it.
     const std::int64_t now = monotonic_ns();
     take(&series, now);
     save(&series, now);
