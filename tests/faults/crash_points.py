@@ -105,7 +105,7 @@ def records(options, logs):
 
 def small_files(_options, _logs):
     return ["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do echo line $n >f$n; cat f$n >>all; rm -f gone; echo x >gone; "
-            "mv gone moved; done; cat all | cksum"]
+            "mv gone moved; done; exec 3>nameless; echo x >&3; rm nameless; echo y >&3; exec 3>&-; cat all | cksum"]
 
 
 def copying(_options, _logs):

@@ -55,7 +55,7 @@ Json Sampler::json_of(const Series& series) const {
           {"node", from_.config.name},
           {"command_line", series.run.command_line},
           {"directory", series.run.directory},
-          {"began_unix_seconds", static_cast<double>(series.began_unix_ns / 1'000'000) / 1e3},
+          {"began_unix_seconds", rounded_seconds(series.began_unix_ns)},
           {"seconds", rounded_seconds(last - first)},
           {"interval_seconds", static_cast<double>(series.ring.interval_ns()) / 1e9},
           {"tiers", tiers},
