@@ -155,6 +155,12 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// At least 1, which says that something was foretold.
+uint64_t milliseconds(double seconds) {
+  constexpr double kYearSeconds = 366.0 * 86'400;
+  return std::max<uint64_t>(1, whole(std::min(seconds, kYearSeconds) * 1000));
+}
+
 std::string tiers_config(const std::vector<advice::FileTierPlan>& tiers) {
   if (tiers.empty()) return "tiers: []\n";
   std::string text = "tiers:\n";
@@ -182,6 +188,10 @@ std::string config_text(const AdviceTold& told) {
   text += fmt::format("placement:\n  policy: {}\n", quoted(plan.policy));
   text += fmt::format("replacement:\n  expert: {}\n", plan.expert);
   text += fmt::format("prefetch:\n  budget: {:.0f}\n", plan.prefetch_percent);
+  const advice::Forecast& forecast = told.advice.advised().forecast;
+  text += fmt::format("advice:\n  io_ms: {}\n  io_min_ms: {}\n  io_max_ms: {}\n",
+                      milliseconds(forecast.seconds()), milliseconds(forecast.interval.low),
+                      milliseconds(forecast.interval.high));
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/advice/advice_history.h"
 #include "cli/advice/advice_text.h"
 #include "cli/advice/trace_workload.h"
 #include "cli/commands/recorded_run.h"
@@ -18,13 +19,15 @@ namespace {
 
 constexpr const char* kUsage =
     "Usage: cairn advise [OPTIONS] --trace FILE\n"
-    "       cairn advise [OPTIONS] [--] PROGRAM [ARGUMENTS]";
+    "       cairn advise [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+    "       cairn advise --history [--json]";
 
 struct GivenFlags {
   std::vector<std::string> ram;
   std::vector<std::string> tiers;
   std::vector<std::string> buffer;
   double fsyncs = -1;
+  bool history = false;
 };
 
 void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
@@ -47,6 +50,8 @@ void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
   app.add_option("--fsyncs", given.fsyncs, "How many fsyncs the program calls")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e12));
+  app.add_flag("--history", given.history,
+               "What was foretold of the runs with --config FILE of --write, and what they took");
   app.add_flag("--json", words.json, "One JSON object; documented in docs/reference.md");
   add_text(app, "--write", words.write, "Write the configuration to FILE, which must not be there",
            "FILE");
@@ -58,7 +63,8 @@ void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
       "Examples:\n"
       "  cairn advise -- ./simulate input.nml\n"
       "  cairn advise --trace job.trace --store /pfs/project --write job.yaml\n"
-      "  cairn advise --trace job.trace --what-if ram=4G,nvme=200G");
+      "  cairn advise --trace job.trace --what-if ram=4G,nvme=200G\n"
+      "  cairn advise --history");
 }
 
 void take_flags(const GivenFlags& given, AdviceWords* words) {
@@ -79,6 +85,11 @@ void check_words(const AdviceWords& words, const Arguments& program) {
                   "name another one, or replace it by --force");
   if (words.force && words.write.empty())
     throw Failure("--force: nothing is written", "give a file by --write as well");
+}
+
+void check_history_alone(const AdviceWords& words, const Arguments& program) {
+  if (words.trace.empty() && program.empty() && words.write.empty()) return;
+  throw Failure("--history advises on nothing", "leave out the trace, the program and --write");
 }
 
 advice::Workload workload_of_run(const AdviceWords& words, const GivenFlags& given,
@@ -104,6 +115,12 @@ int command_advise(const Arguments& arguments) {
   GivenFlags given;
   add_advise_options(app, words, given);
   const Arguments program = parse_before_program(app, arguments, kUsage);
+  if (given.history) {
+    check_history_alone(words, program);
+    const std::vector<ForetoldRun> runs = AdviceHistory().runs();
+    print(words.json ? history_json(runs) : history_text(runs));
+    return kExitOk;
+  }
   take_flags(given, &words);
   check_words(words, program);
   // Mistakes of the options come before a run that may take hours.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/size_text.h"
+#include "cli/advice/advice_history.h"
 #include "cli/commands/array_hint_option.h"
 #include "cli/commands/node_launcher.h"
 #include "cli/configuration/config_file.h"
@@ -22,6 +23,7 @@
 #include "cli/launch/program_search.h"
 #include "cli/launch/signal_watch.h"
 #include "cli/node/control_client.h"
+#include "cli/node/json_fields.h"
 #include "cli/node/run_directory.h"
 #include "cli/report/page.h"
 #include "cli/report/report_file.h"
@@ -218,6 +220,8 @@ class Run {
     run.grace_seconds = configuration_.grace_seconds;
     run.report_json = options_.report_json;
     run.report_descriptor = report_descriptor_;
+    run.foretold = foretold();
+    run.compare = keep_comparison;
     run.wishes = wishes();
     if (!page_path_.empty()) {
       record_path_ = record_path();
@@ -230,6 +234,31 @@ class Run {
                        !configuration_.node.scratch_directories.empty();
     if (launched_) run.end_node = [this] { end_private_node(); };
     return run;
+  }
+
+  // What `cairn advise` foretold of runs with this configuration.
+  std::optional<ForetoldIo> foretold() const {
+    if (configuration_.advised_io_ms == 0) return std::nullopt;
+    return ForetoldIo{static_cast<double>(configuration_.advised_io_ms) / 1e3,
+                      static_cast<double>(configuration_.advised_io_min_ms) / 1e3,
+                      static_cast<double>(configuration_.advised_io_max_ms) / 1e3};
+  }
+
+  // For `cairn advise --history`, which is not worth the failure of a run.
+  static void keep_comparison(const RunOutcome& outcome) {
+    const Json& report = member(outcome.end, "report");
+    const ForetoldIo& foretold = *outcome.foretold;
+    try {
+      AdviceHistory().add({.when = "",
+                           .program = base_name(outcome.command_line.front()),
+                           .expected = foretold.seconds,
+                           .low = foretold.low,
+                           .high = foretold.high,
+                           .measured = number_field(report, "io_seconds"),
+                           .exit_status = outcome.exit_status});
+    } catch (const Failure& failure) {
+      say(fmt::format("warning: what was foretold of the run is not kept: {}", failure.what()));
+    }
   }
 
   // What this run asks for, over what its node does; nothing when it asks for nothing.

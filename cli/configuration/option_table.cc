@@ -31,6 +31,9 @@ constexpr std::array<std::string_view, 2> kAdmissions = {"always", "value"};
 constexpr std::array<std::string_view, 8> kExperts = {
     "ws-plus", "learned", "lru", "lfu", "random", "segment-score", "ws", "oldest-first"};
 
+// A year.
+constexpr uint64_t kForetoldMsMax = uint64_t{366} * 86'400 * 1000;
+
 constexpr Option kOptionTable[] = {
     {.name = "node.name",
      .type = OptionType::kName,
@@ -407,6 +410,36 @@ constexpr Option kOptionTable[] = {
                "SIGKILL (Slurm: KillWait, or --signal).",
      .hot_changeable = true,
      .access = fields::kNumber<&Configuration::grace_seconds>},
+    {.name = "advice.io_ms",
+     .type = OptionType::kMilliseconds,
+     .default_text = "0",
+     .value_max = kForetoldMsMax,
+     .description = "The I/O time that `cairn advise` foretells of a run with this configuration; "
+                    "0: nothing was foretold. `cairn run` says at its end what came of it, and "
+                    "keeps it for `cairn advise --history`.",
+     .advice =
+         "`cairn advise --write` sets the three. Leave them out of a file for other programs.",
+     .hot_changeable = true,
+     .advanced = true,
+     .access = fields::kNumber<&Configuration::advised_io_ms>},
+    {.name = "advice.io_min_ms",
+     .type = OptionType::kMilliseconds,
+     .default_text = "0",
+     .value_max = kForetoldMsMax,
+     .description = "The lower end of the interval that has 9 of 10 such runs.",
+     .advice = "See `advice.io_ms`.",
+     .hot_changeable = true,
+     .advanced = true,
+     .access = fields::kNumber<&Configuration::advised_io_min_ms>},
+    {.name = "advice.io_max_ms",
+     .type = OptionType::kMilliseconds,
+     .default_text = "0",
+     .value_max = kForetoldMsMax,
+     .description = "The upper end of that interval.",
+     .advice = "See `advice.io_ms`.",
+     .hot_changeable = true,
+     .advanced = true,
+     .access = fields::kNumber<&Configuration::advised_io_max_ms>},
     {.name = "report",
      .type = OptionType::kSwitch,
      .default_text = "on",

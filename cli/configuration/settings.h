@@ -42,6 +42,10 @@ struct Configuration {
   std::vector<std::string> run_scratch;
   bool report = true;
   uint32_t grace_seconds = 0;  // 0: as long as it takes
+  // What `cairn advise` foretold of runs with this configuration. 0: it did not make it.
+  uint64_t advised_io_ms = 0;
+  uint64_t advised_io_min_ms = 0;
+  uint64_t advised_io_max_ms = 0;
   std::vector<std::string> warnings;
 };
 

@@ -47,6 +47,7 @@ void say_lines(const std::vector<std::string>& lines) {
 
 void ProgramRun::begin() {
   outcome_.node = options_.node.name;
+  outcome_.foretold = options_.foretold;
   outcome_.private_node = static_cast<bool>(options_.end_node);
   outcome_.run_id = fmt::format("{}", ::getpid());
   outcome_.command_line = options_.command_line;
@@ -215,6 +216,7 @@ int ProgramRun::finish() {
 int ProgramRun::finish_stored_or_not(bool stored) {
   const int exit_status = stored ? outcome_.exit_status : kExitNotStored;
   take_history();
+  if (options_.foretold && options_.compare) options_.compare(outcome_);
   if (options_.report && !(stored && is_trivial(outcome_))) say_lines(report_lines(outcome_));
   if (stored) {
     end_node();

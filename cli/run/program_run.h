@@ -36,6 +36,10 @@ struct ProgramRunOptions {
   // The node samples the run, and this is called at the end with what report_json() has and what
   // the node knows besides: a document of the schema cairn-run-1. Empty: nobody wants it.
   std::function<void(Json document)> make_page;
+  // The I/O time that was foretold of the run. `compare` is called at the end of a run that the
+  // node has reported on.
+  std::optional<ForetoldIo> foretold;
+  std::function<void(const RunOutcome& outcome)> compare;
   // Fields of run-begin beside those that every run has.
   Json wishes = Json::object();
   // The program starts after the node's answer to run-begin.

@@ -70,6 +70,15 @@ std::string read_line(const Json& report) {
   return text;
 }
 
+// Empty: nothing was foretold.
+std::string foretold_line(const RunOutcome& outcome) {
+  if (!outcome.foretold) return "";
+  return fmt::format("  foretold  {} of I/O time ({} to {}) by `cairn advise`",
+                     format_duration(outcome.foretold->seconds),
+                     format_duration(outcome.foretold->low),
+                     format_duration(outcome.foretold->high));
+}
+
 // What this node fetched ahead, and how much of it programs used; empty: nothing.
 std::string fetch_line(const Json& report) {
   uint64_t fetched = 0;
@@ -147,6 +156,8 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
   }
   if (has_io) {
     lines.push_back(io_line(report));
+    if (const std::string foretold = foretold_line(outcome); !foretold.empty())
+      lines.push_back(foretold);
     if (unsigned_field(report, "read_bytes") > 0) lines.push_back(read_line(report));
     if (const std::string arrays = array_line(report); !arrays.empty()) lines.push_back(arrays);
     for (std::string& line : array_lines(member(report, "arrays")))
@@ -252,6 +263,11 @@ Json report_json(const RunOutcome& outcome, int final_exit_status) {
       {"report", outcome.end.is_object() && outcome.end.contains("report") ? outcome.end["report"]
                                                                            : Json::object()}};
   if (!outcome.not_loaded_reason.empty()) json["not_loaded"] = outcome.not_loaded_reason;
+  if (outcome.foretold) {
+    json["foretold_io_seconds"] = {{"expected", outcome.foretold->seconds},
+                                   {"low", outcome.foretold->low},
+                                   {"high", outcome.foretold->high}};
+  }
   return json;
 }
 

@@ -5,12 +5,20 @@
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/node/control_client.h"
 
 namespace cairn::cli {
+
+// What `cairn advise` foretold of the seconds that programs wait for I/O; the interval has 9 of 10.
+struct ForetoldIo {
+  double seconds = 0;
+  double low = 0;
+  double high = 0;
+};
 
 struct RunOutcome {
   std::string node;
@@ -23,6 +31,7 @@ struct RunOutcome {
   Json end = Json::object();  // the reply to run-end: stored, unstored, report
   // Why the library was never loaded into the program: "is statically linked". Empty when it was.
   std::string not_loaded_reason;
+  std::optional<ForetoldIo> foretold = {};
 };
 
 // True when there is nothing worth a line: a short program without I/O of ours, everything stored.

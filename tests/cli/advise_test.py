@@ -47,6 +47,26 @@ class Advise(CommandTest):
     def advise(self, *arguments, **options):
         return json.loads(self.cairn("advise", "--json", *arguments, check=0, **options).stdout)
 
+    def test_the_next_run_says_how_good_the_advice_was(self):
+        """The configuration carries what was foretold; a run with it is compared, one that fails is not."""
+        path, data = os.path.join(self.root, "job.yaml"), self.root + "/input"
+        with open(data, "wb") as file:
+            file.write(os.urandom(128 * BLOCK))
+        self.assertIn("No run has followed", self.cairn("advise", "--history", check=0).stdout)
+        self.cairn("advise", "--trace", self.loop(), *NETWORK, "--write", path, check=0)
+        run = ["run", "--config", path, "--ram", "64M", "--buffer", self.root, "--"]
+        said = self.cairn(*run, sys.executable, "-c", READ_TWICE, data, "2", check=0).stderr
+        self.assertRegex(said, r"foretold  .* of I/O time \(.* to .*\) by `cairn advise`")
+        self.cairn(*run, sys.executable, "-c", f"open({data!r}, 'rb').read(); raise SystemExit(3)", check=3)
+        history = json.loads(self.cairn("advise", "--history", "--json", check=0).stdout)
+        good, bad = history["runs"]
+        self.assertEqual((good["exit_status"], bad["exit_status"], history["compared"]), (0, 3, 1))
+        self.assertGreater(good["measured_seconds"], 0)
+        self.assertLess(good["low"], good["expected_seconds"])
+        self.assertAlmostEqual(history["median_error"], abs(good["expected_seconds"] / good["measured_seconds"] - 1))
+        self.assertIn("1 compared", self.cairn("advise", "--history", check=0).stdout)
+        self.assertIn("leave out", self.cairn("advise", "--history", "--trace", path, check=2).stderr)
+
     def test_repeated_reads_get_memory_for_what_they_read(self):
         answer = self.advise("--trace", self.loop(), *NETWORK)
         self.assertEqual(answer["verdict"], "helps")
