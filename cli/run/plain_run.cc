@@ -17,9 +17,10 @@ namespace cairn::cli {
 namespace {
 
 // What the variables of a run's options begin with; plain_run_test.cc compares the option table.
-constexpr std::array<std::string_view, 8> kOptionVariables = {
-    "CAIRN_BUFFER_", "CAIRN_CONFIG",           "CAIRN_DURABILITY_LEVEL", "CAIRN_FLUSH_TRIGGER",
-    "CAIRN_GRACE",   "CAIRN_PLACEMENT_POLICY", "CAIRN_REPORT",           "CAIRN_SCHEMA"};
+constexpr std::array<std::string_view, 9> kOptionVariables = {
+    "CAIRN_ADVICE_",          "CAIRN_BUFFER_",       "CAIRN_CONFIG",
+    "CAIRN_DURABILITY_LEVEL", "CAIRN_FLUSH_TRIGGER", "CAIRN_GRACE",
+    "CAIRN_PLACEMENT_POLICY", "CAIRN_REPORT",        "CAIRN_SCHEMA"};
 
 bool environment_may_set_options() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
