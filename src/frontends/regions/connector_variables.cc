@@ -96,6 +96,14 @@ const char* built_in_path(const void* address) {
   return found.path != nullptr ? found.path : kUsualDirectory;
 }
 
+// Null where the symbol is that of a library that this one is linked to.
+void* own_symbol(void* handle, const void* base, const char* name) {
+  void* const symbol = ::dlsym(handle, name);
+  Dl_info owner{};
+  const bool is_own = symbol != nullptr && ::dladdr(symbol, &owner) != 0 && owner.dli_fbase == base;
+  return is_own ? symbol : nullptr;
+}
+
 // Whether the code at `address` is of an HDF5 that can load the connector.
 bool is_of_hdf5(const void* address) {
   Dl_info info{};
@@ -106,12 +114,12 @@ bool is_of_hdf5(const void* address) {
   }
   void* handle = ::dlopen(library->l_name, RTLD_NOLOAD | RTLD_LAZY);
   if (handle == nullptr) return false;
-  const auto* version = static_cast<const char*>(::dlsym(handle, "H5_lib_vers_info_g"));
-  // The symbol may be that of a library that this one is linked to.
-  Dl_info owner{};
-  const bool is_own =
-      version != nullptr && ::dladdr(version, &owner) != 0 && owner.dli_fbase == info.dli_fbase;
-  const bool can = is_own && can_load_connectors(version) && has_place(info.dli_fbase);
+  const auto* version =
+      static_cast<const char*>(own_symbol(handle, info.dli_fbase, "H5_lib_vers_info_g"));
+  // Of an HDF5 that is linked into a program, or into a library, there is what somebody refers to.
+  // Nothing in HDF5 itself refers to this one, which the connector needs.
+  const bool is_whole = own_symbol(handle, info.dli_fbase, "H5PLappend") != nullptr;
+  const bool can = is_whole && can_load_connectors(version) && has_place(info.dli_fbase);
   ::dlclose(handle);
   return can;
 }
