@@ -355,12 +355,7 @@ def status_of(run):
     return json.loads(outcome.output) if outcome.status == 0 else None
 
 
-def both_die(work):
-    """Keeper and service in one instant: the programs store what they have open themselves and go on."""
-    expected, store = native(work), work / "store"
-    store.mkdir()
-    run = Run(work, store)
-    run.expect("written")
+def kill_both(run):
     processes = [os.pidfd_open(each) for each in (run.service(), run.keeper())]
     under_cairn.kill_node(run.service())
     for process in processes:
@@ -368,12 +363,47 @@ def both_die(work):
         os.close(process)
     # A program looks no more often than this.
     time.sleep(0.02)
+
+
+def both_die(work):
+    """Keeper and service in one instant: the programs store what they have open themselves and go on."""
+    expected, store = native(work), work / "store"
+    store.mkdir()
+    run = Run(work, store)
+    run.expect("written")
+    kill_both(run)
     run.say()
     run.expect("done")
     status, errors = run.end()
     assert status == EXIT_NOT_STORED and "NOT CONFIRMED" in errors, f"status {status}: {errors[-1500:]}"
     # Nobody has the closed file's descriptor any more.
     compare(expected, store, but=("closed",))
+
+
+def a_vector_finds_out(work):
+    """Keeper and service have died: also a program that writes nothing but vectors finds out, before it closes."""
+    store = work / "store"
+    store.mkdir()
+    program = textwrap.dedent("""
+        import os, sys
+        file = os.open('f', os.O_CREAT | os.O_RDWR)
+        os.pwritev(file, [b'before'], 0)
+        print('written', flush=True)
+        sys.stdin.readline()
+        for number in range(40):
+            os.pwritev(file, [b'%04d' % number, b'after!'], 10 * number)
+        print('done', flush=True)
+        sys.stdin.readline()
+        """)
+    run = Run(work, store, program=program)
+    run.expect("written")
+    kill_both(run)
+    run.say()
+    run.expect("done")
+    expected = "".join(f"{number:04d}after!" for number in range(40))
+    assert (store / "f").read_text() == expected, "nobody has stored it"
+    status, errors = run.end()
+    assert status == EXIT_NOT_STORED and "NOT CONFIRMED" in errors, f"status {status}: {errors[-1500:]}"
 
 
 def a_wait_is_told(work):
@@ -407,7 +437,7 @@ def a_wait_is_told(work):
 
 
 SCENES = [stored_by_a_rescue, rescued_past_a_log, waited_for, saved_by_a_rescue, rescues_that_die,
-          the_keeper_dies, both_die, a_wait_is_told]
+          the_keeper_dies, both_die, a_vector_finds_out, a_wait_is_told]
 
 
 def main():

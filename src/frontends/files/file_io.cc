@@ -84,7 +84,8 @@ ssize_t append(Actor& actor, FileUse& use, const void* buffer, std::size_t lengt
 }
 // What has to be stored before the call returns counts on the record first: once its bytes are in
 // the buffer, the call must not begin again for want of that.
-bool is_too_late_to_store(const Actor& actor, FileUse& use, bool is_durable) {
+[[gnu::always_inline]] inline bool is_too_late_to_store(const Actor& actor, FileUse& use,
+                                                        bool is_durable) {
   const bool is_stored =
       is_durable || actor.object(use.object()).handling().mode == BufferingMode::kSync;
   return __builtin_expect(is_stored, 0) && !use.begin();
@@ -363,7 +364,6 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   if (const int error = objection_to_flags(file, flags & ~RWF_NOWAIT); error < 0) return error;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
-  look_after_node_at_write();
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
                       static_cast<std::size_t>(total)};
   FileUse use(file);
@@ -395,6 +395,7 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   if (const int error = objection_to_flags(file, flags); error < 0) return error;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
+  look_after_node_at_write();
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
                       static_cast<std::size_t>(total)};
   const std::uint32_t status = file.flags();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/files/orphaned_node.h"
 
+#include <atomic>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "frontends/descriptors/descriptor_table.h"

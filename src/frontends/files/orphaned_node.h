@@ -10,7 +10,6 @@
 // Thread safety: any thread. Ownership: none.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "frontends/client/session.h"
@@ -24,14 +23,12 @@ void look_after_node();
 // and that has no service to ask. Returns whether that was possible.
 bool store_by_own_writer(Actor& actor, ObjectIndex object);
 
-// By a write that may be a hit: one in many looks.
+// By a write that may be a hit: one in many looks. Each thread counts its own, because a count that
+// all share would go from processor to processor with each write.
 inline void look_after_node_at_write() {
   constexpr std::uint32_t kWritesPerLook = 16;
-  static constinit std::atomic<std::uint32_t> writes{0};
-  const std::uint32_t before = writes.load(std::memory_order_relaxed);
-  // Two threads may count as one: a look comes a little later then.
-  writes.store(before + 1, std::memory_order_relaxed);
-  if (__builtin_expect(before % kWritesPerLook == 0, 0)) look_after_node();
+  static constinit thread_local std::uint32_t writes = 0;
+  if (__builtin_expect(writes++ % kWritesPerLook == 0, 0)) look_after_node();
 }
 
 }  // namespace cairn
