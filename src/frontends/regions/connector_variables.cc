@@ -116,7 +116,7 @@ bool is_of_hdf5(const void* address) {
   if (handle == nullptr) return false;
   const auto* version =
       static_cast<const char*>(own_symbol(handle, info.dli_fbase, "H5_lib_vers_info_g"));
-  // Of an HDF5 that is linked into a program, or into a library, there is what somebody refers to.
+  // The linker keeps what somebody refers to, where HDF5 lies in a program or another library.
   // Nothing in HDF5 itself refers to this one, which the connector needs.
   const bool is_whole = own_symbol(handle, info.dli_fbase, "H5PLappend") != nullptr;
   const bool can = is_whole && can_load_connectors(version) && has_place(info.dli_fbase);
