@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cairn tells an HDF5 to load the connector, but for one that lies in the program itself. There the linker has kept what
-the program calls, and HDF5 would not start without what the connector calls besides."""
+"""Cairn tells an HDF5 to load the connector, but for one that lies in the program itself. There the linker has kept
+what the program calls, and HDF5 would not start without what the connector calls besides."""
 
 import subprocess
 import sys
