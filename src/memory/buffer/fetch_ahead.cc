@@ -120,4 +120,22 @@ Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned coun
   return result;
 }
 
+Fetched fetch_missing(const ObjectAccess& access, BlockNumber first, unsigned count,
+                      std::uint8_t predictor) {
+  CAIRN_DCHECK(count != 0 && count <= kFetchBlocksMax);
+  Fetched all;
+  while (all.blocks < count) {
+    const auto next = static_cast<BlockNumber>(raw(first) + all.blocks);
+    const Fetched part = fetch_ahead(access, next, count - all.blocks, predictor);
+    all.error = part.error;
+    all.has_no_room = part.has_no_room;
+    all.blocks += part.blocks;
+    if (part.error < 0 || part.has_no_room) break;
+    // It ends at a block that somebody else has, or that nobody can fetch.
+    if (part.blocks == 0) ++all.blocks;
+  }
+  CAIRN_DCHECK(all.blocks <= count);
+  return all;
+}
+
 }  // namespace cairn

@@ -29,4 +29,10 @@ inline constexpr unsigned kFetchBlocksMax = 16;
 Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned count,
                     std::uint8_t predictor);
 
+// The same of all of them that are in no tier, also behind blocks that are: a program or another
+// fetch may have brought one in since they were chosen. Result: `blocks` counts those that need no
+// further look, from the first on. Requires: 0 < count <= kFetchBlocksMax.
+Fetched fetch_missing(const ObjectAccess& access, BlockNumber first, unsigned count,
+                      std::uint8_t predictor);
+
 }  // namespace cairn

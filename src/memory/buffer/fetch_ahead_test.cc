@@ -108,6 +108,20 @@ TEST_F(FetchAhead, EndsWithTheFileAndAtResidentBlocks) {
   EXPECT_EQ(fetch(5, 1).blocks, 0U);
 }
 
+TEST_F(FetchAhead, WhatIsMissingComesAlsoBehindResidentBlocks) {
+  read(2 * kBlockBytes, 10);
+  read(5 * kBlockBytes, 10);
+  const Fetched fetched = fetch_missing(access(), BlockNumber{0}, 8, kPredictor);
+  EXPECT_EQ(fetched.blocks, 8U);
+  EXPECT_EQ(fetched.error, 0);
+  EXPECT_EQ(line().fetched_bytes.load(), 6 * kBlockBytes);
+  for (const std::uint64_t block : {0U, 1U, 3U, 4U, 6U, 7U})
+    EXPECT_EQ(read(block * kBlockBytes, 10), AccessKind::kFirstUse) << block;
+  const auto at_the_end = static_cast<BlockNumber>(kFileBlocks - 2);
+  EXPECT_EQ(fetch_missing(access(), at_the_end, 16, kPredictor).blocks, 16U);
+  EXPECT_EQ(line().fetched_bytes.load(), 8 * kBlockBytes);
+}
+
 TEST_F(FetchAhead, WhatFollowsTheEndOfTheFileReadsAsZeros) {
   EXPECT_EQ(fetch(kFileBlocks - 1, 1).blocks, 1U);
   ASSERT_EQ(truncate_object(access(), content_.size() + 1000), 0);

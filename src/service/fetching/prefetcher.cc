@@ -410,7 +410,7 @@ bool Prefetcher::fetch_from(Actor& actor, const WantedBlocks& wanted, SourceFile
   if (wanted.is_below) {
     move(actor, wanted, wanted.count, TierId::kMemory, PlacementReason::kFetched);
   } else {
-    *fetched = fetch_ahead(open.access(), wanted.first, wanted.count, wanted.predictor);
+    *fetched = fetch_missing(open.access(), wanted.first, wanted.count, wanted.predictor);
   }
   if (wanted.is_for_below) {
     if (const auto tier = tier_below())
