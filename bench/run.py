@@ -33,6 +33,8 @@ environment:
   CAIRN_PAPER_SCALE  sizes of the benchmark "paper" (default 0.5, about 25 minutes; 1 is those of the papers' table)
   CAIRN_PAPER_ROUNDS how often "paper" runs each of its systems (default 1)
   CAIRN_PAPER_ONLY   experiments of "paper", with commas: alternating, repetitive, vpic, hacc
+  CAIRN_ARRAYS_ONLY, CAIRN_ARRAYS_STORES
+                     works and stores of "arrays", with commas (bench/README.md)
   CAIRN_TRACES       traces of real I/O for "replacement" and "traces": *.csv, *.lis, *.trace, *.u32, packed or not
 """
 
