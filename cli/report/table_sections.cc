@@ -128,7 +128,7 @@ std::string heat_section(const Json& run) {
   }
   const std::string words = fmt::format(
       "{} ({}), {:.0f} % of its parts were read. The stronger the colour, the more often and the "
-      "more lately.",
+      "more lately, by all programs of the node.",
       text_field(heat, "path"), format_size(unsigned_field(heat, "file_bytes")),
       100 * static_cast<double>(read) / count);
   return section("heat", "Heat of the costliest file",

@@ -3,20 +3,18 @@
 """`cairn run --report` and `cairn report`: pages that are well-formed and say what the data says, records that are
 kept, and bad input that overwrites nothing.
 
-Most pages are made from records that the tests write. The last class runs a program on a real node. Where Chromium is
-installed, it loads the pages as well.
+The pages are made from records that the tests write (report_runs_test.py runs programs on real nodes). Where Chromium
+is installed, it loads them as well.
 """
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import unittest
 import xml.etree.ElementTree as ET
 
-from command_test import CAIRN, CommandTest
+from command_test import CommandTest
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -257,6 +255,31 @@ class BadInput(ReportTest):
         self.refused("run", "--report", "x.html", "--report-json", "x.html", "--", "true", says="the same file")
         self.assertEqual(sorted(os.listdir(self.work)), ["run.html"])
 
+    def test_a_state_directory_that_cannot_be_made(self):
+        self.environment["XDG_STATE_HOME"] = "/dev/null/no"
+        result = self.cairn("run", "--ram", "16M", "--report", self.page, "--", "true", check=0)
+        self.assertIn("not kept", result.stderr)
+        self.assertEqual(self.number(self.read(), "written"), 0)
+        self.assertEqual([name for name in os.listdir(self.runs) if name.startswith("run-")], [])
+
+    def test_links_are_followed(self):
+        self.keep(record_of(timeline_of(rows=5)))
+        os.mkdir(os.path.join(self.work, "pages"))
+        os.symlink("pages/latest.html", self.page)
+        os.symlink("today.html", os.path.join(self.work, "pages", "latest.html"))
+        for _ in range(2):  # what the last link names is not there, and is
+            self.make()
+            self.assertTrue(os.path.islink(self.page))
+            self.assertEqual(sorted(os.listdir(os.path.join(self.work, "pages"))), ["latest.html", "today.html"])
+        self.cairn("run", "--ram", "16M", "--report", self.page, "--", "true", check=0)
+        self.assertTrue(os.path.islink(self.page))
+        self.assertNotEqual(self.number(self.read(), "wall"), 3595)
+        circle = os.path.join(self.work, "circle")
+        os.symlink("circle", circle)
+        self.refused("report", "-o", circle, says=["circle", "Too many levels"])
+        os.symlink("no/such/x.html", os.path.join(self.work, "lost"))
+        self.refused("run", "--report", "lost", "--", "true", says=["lost", "No such file"])
+
     def test_the_records_are_bounded(self):
         for number in range(40):
             self.keep(record_of(timeline_of(rows=2)), name=f"20250101-1200{number:02d}-{number}")
@@ -265,147 +288,6 @@ class BadInput(ReportTest):
         self.assertLessEqual(len(names), 32)
         self.assertIn("20250101-120039-39.json", names)
         self.assertNotIn("20250101-120008-8.json", names)
-
-
-PROGRAM = """
-import os, sys, time
-with open("data", "r+b", buffering=0) as file:
-    for round in range(3):
-        file.seek(0)
-        while file.read(1 << 16):
-            pass
-        time.sleep(0.15)
-with open("out", "wb", buffering=0) as file:
-    for _ in range(64):
-        file.write(bytes(1 << 16))
-os.fork() or os._exit(0)
-os.wait()
-"""
-
-
-class RealRun(ReportTest):
-    def test_no_file_has_the_name_of_another(self):
-        """Descriptors that are closed and used again at once: a file has its own name, or its device and inode."""
-        sizes = {}
-        for number in range(8):
-            path = os.path.join(self.work, f"f{number}")
-            with open(path, "wb") as file:
-                file.write(bytes(4096 + number))
-            sizes[path] = sizes[f"device {os.stat(path).st_dev} inode {os.stat(path).st_ino}"] = 4096 + number
-        data = os.path.join(self.root, "run.json")
-        program = ("import os, time\nfor n in range(8):\n fd = os.open(f'f{n}', os.O_RDONLY); os.read(fd, 9999); "
-                   "os.close(fd)\ntime.sleep(0.3)")
-        self.cairn("run", "--report", self.page, "--report-json", data, "--", sys.executable, "-c", program, check=0)
-        with open(data, encoding="utf-8") as file:
-            listed = json.load(file)["timeline"]["files"]
-        named = [each for each in listed if each["path"] in sizes]
-        self.assertEqual(len(named), 8, listed)
-        for each in named:
-            self.assertEqual(each["miss_bytes"], sizes[each["path"]], each)
-
-    def test_the_page_is_text_whatever_an_argument_is(self):
-        self.cairn("run", "--report", self.page, "--", "sh", "-c", "exit 0", b"\xff", check=0)
-        with open(self.page, "rb") as file:
-            file.read().decode("utf-8")
-
-    def test_the_page_says_what_the_data_says(self):
-        with open(os.path.join(self.work, "data"), "wb") as file:
-            file.write(os.urandom(8 * MIB))
-        data = os.path.join(self.root, "run.json")
-        self.cairn("run", "--ram", "64M", "--report", self.page, "--report-json", data, "--", sys.executable, "-c",
-                   PROGRAM, check=0)
-        with open(data, encoding="utf-8") as file:
-            run = json.load(file)
-        root = self.read()
-        series = run["timeline"]["series"]
-        self.assertEqual(run["schema"], "cairn-run-1")
-        self.assertTrue(run["ended"])
-        # The interpreter may read a few bytes of its own.
-        self.assertAlmostEqual(run["report"]["read_bytes"], 24 * MIB, delta=4096)
-        self.assertEqual(run["report"]["written_bytes"], 4 * MIB)
-        self.assertEqual(self.number(root, "read"), run["report"]["read_bytes"])
-        self.assertEqual(self.number(root, "written"), run["report"]["written_bytes"])
-        self.assertEqual(series["read_bytes"][-1], run["report"]["read_bytes"])
-        self.assertEqual(series["write_bytes"][-1], run["report"]["written_bytes"])
-        self.assertEqual(series["dirty_bytes"][-1], 0)
-        self.assertEqual(series["flushed_bytes"][-1], 4 * MIB)
-        self.assertGreaterEqual(len(series["seconds"]), 4)
-        self.assertTrue(all(len(values) == len(series["seconds"]) for values in series.values()))
-        self.assertEqual(sum(p["read_bytes"] for p in run["timeline"]["processes"]["list"]),
-                         run["report"]["read_bytes"])
-        self.assertEqual(self.column(root, "totals", 1)[0], run["report"]["read_bytes"])
-        self.assertTrue(run["timeline"]["files"][0]["path"].endswith("/data"), run["timeline"]["files"])
-        # The kept record is the same run, and makes the same page.
-        kept = json.loads(self.cairn("report", "--json", check=0).stdout)
-        self.assertEqual(kept, run)
-        with open(self.page, encoding="utf-8") as file:
-            first = file.read()
-        self.make(run["run"])
-        with open(self.page, encoding="utf-8") as file:
-            self.assertEqual(file.read(), first)
-
-    def test_what_a_killed_service_has_sampled_is_shown(self):
-        program = "import time\nopen('x', 'w').write('y' * 100000)\ntime.sleep(1)"
-        process = subprocess.Popen([CAIRN, "run", "--ram", "16M", "--report", self.page, "--", sys.executable, "-c",
-                                    program], cwd=self.work, env=self.environment, stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        self.wait_until(lambda: os.path.exists(os.path.join(self.work, "x")), "the program")
-        status = json.loads(self.cairn("status", "--json", check=0).stdout)
-        os.kill(status["service_pid"], signal.SIGKILL)
-        self.assertEqual(process.wait(timeout=30), 0)
-        shown = self.text(self.read())
-        self.assertIn("The timeline is not complete", shown)
-        self.assertIn("killed and started again", shown)
-        self.assertEqual(self.number(self.read(), "written"), 100000)
-
-    def test_a_node_that_was_killed_leaves_its_record(self):
-        program = "import os, time\nopen('x', 'w').write(str(os.getpid()))\ntime.sleep(30)"
-        process = subprocess.Popen([CAIRN, "run", "--ram", "16M", "--report", self.page, "--", sys.executable, "-c",
-                                    program], cwd=self.work, env=self.environment, stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        self.wait_until(lambda: os.path.exists(os.path.join(self.work, "x")) and os.path.isdir(self.records) and
-                        any(n.endswith(".json") for n in os.listdir(self.records)), "a record")
-        self.wait_until(lambda: self.children_of(process.pid), "the program")
-        self.assertIn("runs", self.cairn("report", "--list", check=0).stdout)
-        program = self.children_of(process.pid)
-        process.kill()
-        process.wait()
-        self.assertIn("never ended", self.text(self.make(str(process.pid))))
-        for child in program:
-            os.kill(child, signal.SIGKILL)
-        # The node stores what it has, and ends by itself.
-        directory = os.path.join(self.runs, f"run-{process.pid}")
-        self.wait_until(lambda: not os.path.exists(os.path.join(directory, "control.sock")), "the end of the node")
-        self.wait_until(lambda: not self.writers_of(directory), "the end of its processes")
-
-    def writers_of(self, directory):
-        """Processes whose command line names the directory."""
-        return [pid for pid in os.listdir("/proc") if pid.isdigit() and directory in self.command_line_of(pid)]
-
-    def command_line_of(self, pid):
-        try:
-            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
-                return file.read()
-        except OSError:
-            return ""
-
-    def end(self, process):
-        process.kill()
-        process.wait()
-        process.stderr.close()
-
-    def children_of(self, pid):
-        """The program of a launcher: its node is no child of it."""
-        try:
-            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
-                children = [int(word) for word in file.read().split()]
-        except FileNotFoundError:
-            return []
-        names = {}
-        for child in children:
-            with open(f"/proc/{child}/comm", encoding="utf-8") as file:
-                names[child] = file.read().strip()
-        return [child for child, name in names.items() if name.startswith("python")]
 
 
 if __name__ == "__main__":

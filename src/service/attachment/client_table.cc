@@ -346,6 +346,16 @@ std::vector<ClientInfo> ClientTable::active() const {
   return clients;
 }
 
+std::uint32_t ClientTable::run_of(Owner owner) const {
+  const std::uint16_t slot = owner.slot();
+  if (slot <= kServiceSlot || slot >= seats_.size()) return 0;
+  const std::lock_guard lock(mutex_);
+  if (seats_[slot].owner_bits == owner.bits()) return seats_[slot].run;
+  // It has taken the slot by itself, and its greeting is on its way.
+  const bool is_here = memory_.owners().current(slot) == owner;
+  return is_here ? memory_.slot(slot).run.load(std::memory_order_relaxed) : 0;
+}
+
 std::size_t ClientTable::active_count() const { return active().size(); }
 
 std::size_t ClientTable::active_count(std::uint32_t run) const {

@@ -102,6 +102,9 @@ class ClientTable {
   void release(std::uint16_t slot);
 
   std::vector<ClientInfo> active() const;
+  // The run of a process, also while its slot, which it has left, is nobody's; 0: not known, or of
+  // no run.
+  std::uint32_t run_of(Owner owner) const;
   // Those whose owners are dead, and whose slots are not free yet.
   struct Departed {
     Owner owner;

@@ -226,7 +226,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   add_outcome(reply, outcome);
   if (!outcome.left.empty() && flag_of(request, "keep", false)) add_kept(reply);
   reply["report"] = with_.report.run(*run, outcome.seconds);
-  if (with_.sampler != nullptr) with_.sampler->end(*run);
+  if (with_.sampler != nullptr) with_.sampler->end(*run, RunEnd::kTold);
   with_.runs.end(id);
   // From here on a successor answers the same, and forgets what this service has not forgotten yet.
   with_.kept.sessions().end(session, id, {peer.request(), reply});
@@ -260,7 +260,7 @@ void RunCommands::on_close(std::uint64_t session) {
   const std::optional<Run> run = with_.runs.end(id);
   if (!run) return;
   log::warn("the launcher of run {} went away without ending it", id);
-  if (with_.sampler != nullptr) with_.sampler->end(*run);
+  if (with_.sampler != nullptr) with_.sampler->end(*run, RunEnd::kAbandoned);
   forget(run->number());
   with_.kept.save();
   if (!with_.config.private_node) return;

@@ -36,7 +36,7 @@ Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const Cli
                 [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
       heat_(memory, config.node_directory),
       recorder_(memory, events_),
-      costs_(memory) {}
+      costs_(memory, clients) {}
 
 const ReplacementPolicy& Learners::replacement() const {
   if (learned_ == nullptr) return *replacement_policies()[0];

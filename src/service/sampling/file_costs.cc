@@ -32,46 +32,87 @@ void add_cost(const AccessEvent& event, FileCost* cost) {
 
 }  // namespace
 
-void FileCosts::begin() {
+void FileCosts::begin(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
-  if (listeners_.fetch_add(1) != 0) return;
-  files_.clear();
-  gone_.clear();
+  runs_.try_emplace(run);
+  listening_.store(runs_.size());
 }
 
-void FileCosts::end() {
-  const unsigned before = listeners_.fetch_sub(1);
-  CAIRN_CHECK(before > 0);
+void FileCosts::end(std::uint32_t run) {
+  const std::lock_guard lock(mutex_);
+  const auto found = runs_.find(run);
+  if (found == runs_.end()) return;
+  CAIRN_CHECK(files_of_all_ >= found->second.count());
+  files_of_all_ -= found->second.count();
+  runs_.erase(found);
+  listening_.store(runs_.size());
 }
 
 void FileCosts::on_accesses(std::span<const ToldAccess> batch) {
-  if (listeners_.load(std::memory_order_relaxed) == 0) return;
+  if (listening_.load(std::memory_order_relaxed) == 0) return;
+  add_batch(batch);
+  name_files();
+}
+
+void FileCosts::add_batch(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
+  // What stands in a row is of one process, most often.
+  Owner owner;
+  RunCosts* costs = nullptr;
+  std::uint32_t run = 0;
   for (const ToldAccess& told : batch) {
     if (!is_read(told.event.kind) || told.event.object == ObjectIndex::kNone) continue;
-    if (FileCost* cost = cost_of(told); cost != nullptr) add_cost(told.event, cost);
+    if (told.event.owner != owner) {
+      owner = told.event.owner;
+      run = clients_.run_of(owner);
+      const auto found = runs_.find(run);
+      costs = found == runs_.end() ? nullptr : &found->second;
+    }
+    if (costs == nullptr) continue;
+    if (FileCost* cost = cost_of(told, run, costs); cost != nullptr) add_cost(told.event, cost);
   }
 }
 
 // Null: there are too many files.
-FileCost* FileCosts::cost_of(const ToldAccess& told) {
+FileCost* FileCosts::cost_of(const ToldAccess& told, std::uint32_t run, RunCosts* costs) {
+  CAIRN_DCHECK(costs != nullptr);
   const ObjectKey key = memory_.objects().at(told.event.object).key();
-  const auto found = files_.find(raw(told.event.object));
-  if (found != files_.end() && found->second.key == key) return &found->second.cost;
-  if (found == files_.end() && files_.size() >= kFilesMax) return nullptr;
-  if (found != files_.end() && gone_.size() < kFilesMax)
-    gone_.push_back(std::move(found->second.cost));
-  const pid_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
-  Entry& entry = files_[raw(told.event.object)];
-  entry =
-      Entry{key, FileCost{name_of_accessed(pid, told.event.descriptor, key), told.event.object}};
+  const auto found = costs->files.find(raw(told.event.object));
+  if (found != costs->files.end() && found->second.key == key) return &found->second.cost;
+  if (costs->count() >= kFilesMax || files_of_all_ >= kFilesOfAllMax) return nullptr;
+  if (found != costs->files.end()) costs->gone.push_back(std::move(found->second.cost));
+  ++files_of_all_;
+  Entry& entry = costs->files[raw(told.event.object)];
+  entry = Entry{key, FileCost{name_by_key(key), told.event.object}};
+  unnamed_.push_back({run, told, key});
   return &entry.cost;
 }
 
-std::vector<FileCost> FileCosts::costliest(std::size_t count) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<FileCost> costs = gone_;
-  for (const auto& [object, entry] : files_) costs.push_back(entry.cost);
+// Those that were new in the last batch.
+void FileCosts::name_files() {
+  for (const Unnamed& each : unnamed_) {
+    const AccessEvent& event = each.told.event;
+    const pid_t pid = memory_.slot(each.told.slot()).pid.load(std::memory_order_relaxed);
+    std::string name = name_of_accessed(pid, event.descriptor, each.key);
+    const std::lock_guard lock(mutex_);
+    const auto run = runs_.find(each.run);
+    if (run == runs_.end()) continue;
+    const auto file = run->second.files.find(raw(event.object));
+    if (file != run->second.files.end() && file->second.key == each.key)
+      file->second.cost.path = std::move(name);
+  }
+  unnamed_.clear();
+}
+
+std::vector<FileCost> FileCosts::costliest(std::uint32_t run, std::size_t count) const {
+  std::vector<FileCost> costs;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = runs_.find(run);
+    if (found == runs_.end()) return costs;
+    costs = found->second.gone;
+    for (const auto& [object, entry] : found->second.files) costs.push_back(entry.cost);
+  }
   // What did not wait stands behind what did, by the bytes that were told of.
   std::sort(costs.begin(), costs.end(), [](const FileCost& a, const FileCost& b) {
     return std::pair(a.waited_bytes(), a.hit_bytes) > std::pair(b.waited_bytes(), b.hit_bytes);
@@ -81,9 +122,10 @@ std::vector<FileCost> FileCosts::costliest(std::size_t count) const {
   return costs;
 }
 
-std::size_t FileCosts::files() const {
+std::size_t FileCosts::files(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
-  return files_.size() + gone_.size();
+  const auto found = runs_.find(run);
+  return found == runs_.end() ? 0 : found->second.count();
 }
 
 }  // namespace cairn::node

@@ -11,12 +11,15 @@
 
 namespace cairn::node {
 
-Status write_record(const std::string& path, const nlohmann::json& timeline) {
-  CAIRN_CHECK(!path.empty());
+std::string record_text(const nlohmann::json& timeline) {
   const nlohmann::json record = {
       {"schema", "cairn-run-1"}, {"ended", false}, {"timeline", timeline}};
-  const std::string text =
-      record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Status write_record(const std::string& path, const std::string& text,
+                    const std::function<bool()>& may_replace) {
+  CAIRN_CHECK(!path.empty());
   const std::string fresh = path + ".new";
   UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return Status::from_errno(errno, fresh);
@@ -27,10 +30,14 @@ Status write_record(const std::string& path, const nlohmann::json& timeline) {
     if (put <= 0) break;
     done += static_cast<std::size_t>(put);
   }
-  const int error = errno;
-  if (done == text.size() && ::rename(fresh.c_str(), path.c_str()) == 0) return Status::ok();
+  int error = errno;
+  if (done == text.size()) {
+    const bool is_wanted = may_replace();
+    if (is_wanted && ::rename(fresh.c_str(), path.c_str()) == 0) return Status::ok();
+    error = is_wanted ? errno : 0;
+  }
   (void)::unlink(fresh.c_str());
-  return Status::from_errno(done == text.size() ? errno : error, path);
+  return error == 0 ? Status::ok() : Status::from_errno(error, path);
 }
 
 }  // namespace cairn::node

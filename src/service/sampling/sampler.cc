@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "service/process/log.h"
+#include "service/learning/admission_costs.h"
 #include "service/sampling/record_file.h"
 
 namespace cairn::node {
@@ -19,9 +19,21 @@ std::int64_t unix_ns() {
       .count();
 }
 
+// What an estimate of the time without Cairn needs.
+nlohmann::json store_json(const std::vector<std::string>& buffer_directories) {
+  const profiler::TierFigures figures = store_figures(buffer_directories);
+  return {{"measured", figures.measured},
+          {"from", figures.source},
+          {"read_bandwidth", figures.read_bandwidth},
+          {"write_bandwidth", figures.write_bandwidth},
+          {"read_latency", figures.read_latency},
+          {"write_latency", figures.write_latency}};
+}
+
 }  // namespace
 
-Sampler::Sampler(const SamplerSources& sources) : from_(sources) {
+Sampler::Sampler(const SamplerSources& sources)
+    : from_(sources), store_([this] { return store_json(from_.config.buffer_directories); }) {
   from_.clients.set_on_release([this](const ClientInfo& client, const CounterSums& sums) {
     shares_.note_departed(client, sums);
   });
@@ -29,8 +41,8 @@ Sampler::Sampler(const SamplerSources& sources) : from_(sources) {
 
 void Sampler::begin(const Run& run, const std::string& record) {
   shares_.begin(run.number());
-  from_.files.begin();
-  nlohmann::json store = store_json();
+  from_.files.begin(run.number());
+  store_.ask();
   const std::lock_guard lock(mutex_);
   from_.gauges.find_columns();
   const auto [entry, is_new] =
@@ -39,30 +51,33 @@ void Sampler::begin(const Run& run, const std::string& record) {
   Series& series = entry->second;
   const std::int64_t now = monotonic_ns();
   series.began_unix_ns = unix_ns();
-  series.store = std::move(store);
   take(&series, now);
   save(&series, now);
   if (!thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { work(); });
   wake_.notify_all();
 }
 
-void Sampler::end(const Run& run) {
+void Sampler::end(const Run& run, RunEnd how) {
+  std::string record;
   {
     const std::lock_guard lock(mutex_);
     const auto found = runs_.find(run.id);
     if (found == runs_.end()) return;
     Series& series = found->second;
-    // The store was looked at when the run began: it may hang by now, and the end of a run does not
-    // wait for it.
     const std::int64_t now = monotonic_ns();
     take(&series, now);
-    save(&series, now);
+    if (how == RunEnd::kAbandoned) {
+      save(&series, now);
+    } else {
+      record = series.record;
+    }
     ended_.emplace_back(run.id, json_of(series));
     if (ended_.size() > kEndedRunsMax) ended_.pop_front();
     runs_.erase(found);
   }
+  if (!record.empty()) records_.leave(record);
   shares_.end(run.number());
-  from_.files.end();
+  from_.files.end(run.number());
 }
 
 std::optional<nlohmann::json> Sampler::timeline(const std::string& run) {
@@ -84,6 +99,8 @@ void Sampler::stop() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  records_.stop();
+  store_.stop();
   from_.clients.set_on_release(nullptr);
 }
 
@@ -132,11 +149,9 @@ void Sampler::note_leaders(Series* series, std::int64_t now_ns) const {
 }
 
 void Sampler::save(Series* series, std::int64_t now_ns) {
+  CAIRN_DCHECK(series != nullptr);
   series->saved_ns = now_ns;
-  const Status status = write_record(series->record, json_of(*series));
-  if (!status && !series->has_failed)
-    log::warn("the record of run {} is not kept: {}", series->run.id, status.message());
-  series->has_failed = !status;
+  records_.put(series->record, record_text(json_of(*series)));
 }
 
 }  // namespace cairn::node

@@ -5,8 +5,10 @@
 // Without such a run there is no thread. A sample reads some hundred counters; the first rows are
 // a tenth of a second apart, and SampleRing doubles that.
 //
-// Thread safety: any thread. Ownership: owns its thread and the series; borrows its sources.
-// Errors: a record that cannot be written is named once in the node's log.
+// Nothing here waits for a file system but stop(): RecordWriter has the records, StoreLook asks the
+// store, each in a thread of its own.
+//
+// Thread safety: any thread. Ownership: owns its threads and the series; borrows its sources.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +28,9 @@
 #include "service/sampling/file_costs.h"
 #include "service/sampling/node_gauges.h"
 #include "service/sampling/process_shares.h"
+#include "service/sampling/record_writer.h"
 #include "service/sampling/sample_ring.h"
+#include "service/sampling/store_look.h"
 
 namespace cairn::node {
 
@@ -39,6 +43,11 @@ struct SamplerSources {
   FileCosts& files;
   HeatTable& heat;
   const LearnedReplacement* learned;  // null: nobody learns which blocks leave
+};
+
+enum class RunEnd {
+  kTold,      // by its launcher, which writes the record from here on
+  kAbandoned  // by a launcher that has gone: the record stays as the sampler has left it
 };
 
 class Sampler {
@@ -58,7 +67,7 @@ class Sampler {
   // `record`: the file that the samples go to; an absolute path.
   void begin(const Run& run, const std::string& record);
   // Takes the last sample. A run that is not sampled is none of its business.
-  void end(const Run& run);
+  void end(const Run& run, RunEnd how);
   // What there is of a run, or of one that has ended lately; nothing: it was not sampled.
   std::optional<nlohmann::json> timeline(const std::string& run);
   void stop();
@@ -78,8 +87,6 @@ class Sampler {
     std::vector<Leader> leaders;
     std::int64_t saved_ns = 0;
     std::int64_t began_unix_ns = 0;
-    bool has_failed = false;  // to save
-    nlohmann::json store;     // what is known of the backing store
   };
   void work();
   void take(Series* series, std::int64_t now_ns) const;
@@ -89,11 +96,12 @@ class Sampler {
   nlohmann::json columns_of(const Series& series) const;
   nlohmann::json files_of(const std::vector<FileCost>& costs) const;
   nlohmann::json heat_of(const std::vector<FileCost>& costs) const;
-  nlohmann::json store_json() const;
   nlohmann::json processes_of(const Series& series) const;
 
   const SamplerSources from_;
   ProcessShares shares_;
+  StoreLook store_;
+  RecordWriter records_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;

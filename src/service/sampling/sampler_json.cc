@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "service/learning/admission_costs.h"
 #include "service/sampling/sampler.h"
 
 namespace cairn::node {
@@ -35,6 +34,7 @@ Json share_json(const ProcessShare& share) {
 
 Json Sampler::json_of(const Series& series) const {
   CAIRN_CHECK(series.ring.size() > 0);
+  const std::uint32_t run = series.run.number();
   const std::int64_t first = series.ring.time(0);
   const std::int64_t last = series.ring.time(series.ring.size() - 1);
   Json leaders = Json::array();
@@ -43,7 +43,7 @@ Json Sampler::json_of(const Series& series) const {
                        {"tier", each.tier},
                        {"expert", each.expert}});
   }
-  const std::vector<FileCost> costs = from_.files.costliest(kFilesShown);
+  const std::vector<FileCost> costs = from_.files.costliest(run, kFilesShown);
   Json tiers = Json::array();
   for (unsigned tier = 0; tier < from_.memory.tier_count(); ++tier)
     tiers.push_back(
@@ -62,11 +62,11 @@ Json Sampler::json_of(const Series& series) const {
           {"series", columns_of(series)},
           {"leaders", leaders},
           {"files", files_of(costs)},
-          {"files_read", from_.files.files()},
+          {"files_read", from_.files.files(run)},
           {"heat", heat_of(costs)},
           {"processes", processes_of(series)},
           {"durability", name_of(from_.config.durability)},
-          {"store", series.store}};
+          {"store", store_.last()}};
 }
 
 // Sums begin at 0 with the run.
@@ -149,17 +149,6 @@ Json Sampler::processes_of(const Series& series) const {
     list.push_back(share_json(others));
   }
   return {{"count", shares.size()}, {"list", list}};
-}
-
-// What an estimate of the time without Cairn needs.
-Json Sampler::store_json() const {
-  const profiler::TierFigures figures = store_figures(from_.config.buffer_directories);
-  return {{"measured", figures.measured},
-          {"from", figures.source},
-          {"read_bandwidth", figures.read_bandwidth},
-          {"write_bandwidth", figures.write_bandwidth},
-          {"read_latency", figures.read_latency},
-          {"write_latency", figures.write_latency}};
 }
 
 }  // namespace cairn::node

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/sampling/record_writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+
+#include "service/sampling/store_look.h"
+
+namespace cairn::node {
+namespace {
+
+class RecordWriting : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char place[] = "/tmp/cairn-records-XXXXXX";
+    ASSERT_NE(::mkdtemp(place), nullptr);
+    place_ = place;
+  }
+  void TearDown() override {
+    if (reader_ >= 0) ::close(reader_);
+    std::filesystem::remove_all(place_);
+  }
+
+  std::string path(const char* name) const { return place_ + "/" + name; }
+  static std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // As a file system that does not answer: nobody reads the pipe that a new record is opened as.
+  void hang(const std::string& path) const {
+    ASSERT_EQ(::mkfifo((path + ".new").c_str(), 0600), 0);
+  }
+  // The pipe has its reader from here on, whether its writer has come or not.
+  void go_on(const std::string& path) {
+    reader_ = ::open((path + ".new").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader_, 0);
+  }
+
+  std::string place_;
+  int reader_ = -1;
+};
+
+TEST_F(RecordWriting, TheNewestTextIsInTheFile) {
+  RecordWriter writer;
+  writer.put(path("a"), "one");
+  writer.put(path("b"), "other");
+  writer.put(path("a"), "two");
+  writer.stop();
+  EXPECT_EQ(text_of(path("a")), "two");
+  EXPECT_EQ(text_of(path("b")), "other");
+}
+
+TEST_F(RecordWriting, APlaceThatHangsHoldsUpNobody) {
+  RecordWriter writer;
+  hang(path("a"));
+  const auto began = std::chrono::steady_clock::now();
+  writer.put(path("a"), "one");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is at the pipe
+  writer.put(path("a"), "two");
+  writer.leave(path("a"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  go_on(path("a"));
+  writer.stop();
+}
+
+TEST_F(RecordWriting, AfterLeaveTheFileIsTheLaunchers) {
+  RecordWriter writer;
+  hang(path("a"));
+  writer.put(path("a"), "sampled");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is at the pipe
+  writer.leave(path("a"));
+  std::ofstream(path("a")) << "whole";
+  go_on(path("a"));
+  writer.stop();
+  EXPECT_EQ(text_of(path("a")), "whole");
+  EXPECT_FALSE(std::filesystem::exists(path("a.new")));
+}
+
+TEST(StoreLooking, AStoreThatHangsHoldsUpNobody) {
+  std::promise<void> answer;
+  {
+    StoreLook look([&] {
+      answer.get_future().wait();
+      return nlohmann::json{{"measured", true}};
+    });
+    look.ask();
+    EXPECT_TRUE(look.last().empty());
+    answer.set_value();
+    while (look.last().empty()) std::this_thread::yield();
+    EXPECT_TRUE(look.last()["measured"]);
+  }
+}
+
+}  // namespace
+}  // namespace cairn::node
