@@ -59,6 +59,7 @@ void remove_node_directory(const NodePaths& paths) {
   for (const char* name : kNodeFiles) ::unlink((paths.directory + "/" + name).c_str());
   std::error_code ignored;
   std::filesystem::remove_all(paths.directory + "/scratch", ignored);
+  std::filesystem::remove_all(records_directory(paths), ignored);
   ::rmdir(paths.directory.c_str());
 }
 
@@ -237,6 +238,8 @@ std::string private_node_name() {
   }
   return name;
 }
+
+std::string records_directory(const NodePaths& paths) { return paths.directory + "/records"; }
 
 LaunchedNode launch_node(const Configuration& configuration) {
   const NodeConfig& config = configuration.node;

@@ -27,6 +27,9 @@ struct LaunchedNode {
 // run of the same pid left its data behind.
 std::string private_node_name();
 
+// In the node's directory, for the records of runs that nothing keeps longer.
+std::string records_directory(const NodePaths& paths);
+
 // Creates the node directory, writes config.yaml, starts the service and waits for "ready".
 // Errors: a second node of the same name, no permission, or the service's own reason; nothing is
 // left behind.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,7 +48,8 @@ constexpr double kDeathSeconds = 1;
 // the order in which they happen.
 class Run {
  public:
-  explicit Run(const RunOptions& options) : options_(options) {}
+  // `signals`: of the caller, who watches them already; null: nobody does.
+  Run(const RunOptions& options, SignalWatch* signals) : options_(options), signals_(signals) {}
 
   int execute() {
     const FoundProgram program = find_program(options_.command_line.front());
@@ -82,7 +84,7 @@ class Run {
     } else {
       // Signals are watched before the service exists, so that none can end this process between
       // its start and its end and leave it behind.
-      signals_.emplace();
+      watch_signals();
       CommandLineSettings settings = options_.settings;
       settings.flags["node.name"] = {private_node_name()};
       configuration_ = resolve_configuration(settings);
@@ -91,7 +93,11 @@ class Run {
       paths_ = launched_->paths;
       if (options_.verbose) say(fmt::format("started node {} ({})", paths_.name, paths_.directory));
     }
-    if (!signals_) signals_.emplace();
+    watch_signals();
+  }
+
+  void watch_signals() {
+    if (signals_ == nullptr) signals_ = &own_signals_.emplace();
   }
 
   void refuse_node_options() const {
@@ -140,18 +146,46 @@ class Run {
       throw Failure("--report and --report-json name the same file", "name two files");
   }
 
-  // Where the node records the run. Without a directory that outlives the node, in the node's.
-  std::string record_path() const {
+  // Where the node records the run. Without a directory that outlives the node, in the node's,
+  // which goes with it.
+  std::string record_path() {
     const std::string run = fmt::format("{}", ::getpid());
     try {
-      return RunRecords().begin(run);
+      std::string path = RunRecords().begin(run);
+      is_kept_ = true;
+      return path;
     } catch (const Failure& failure) {
       say(fmt::format("warning: the run is not kept for `cairn report`: {}", failure.what()));
     }
-    return fmt::format("{}/run-{}.json", paths_.directory, run);
+    const std::string directory = records_directory(paths_);
+    (void)::mkdir(directory.c_str(), 0700);
+    return fmt::format("{}/{}.json", directory, run);
   }
 
   // A failure is said and changes nothing else: the program has run, and its data is stored.
+  static bool try_to_write(const std::string& option, const std::string& path,
+                           const std::string& text, const std::string& remedy) {
+    try {
+      write_report_file(option, path, text, remedy);
+      return true;
+    } catch (const Failure& failure) {
+      say_failure(failure.what(), failure.remedy());
+      return false;
+    }
+  }
+
+  // Returns: whether `cairn report` finds the run as it was.
+  bool keep_record(const Json& document) const {
+    if (!is_kept_) {
+      (void)::unlink(record_path_.c_str());
+      return false;
+    }
+    return try_to_write(
+        "the run is not kept for `cairn report` as it ended:", record_path_,
+        document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+        "make room there, or set XDG_STATE_HOME to a directory with room that you may write in");
+  }
+
   void make_page(Json document) const {
     try {
       if (!document.contains("timeline")) {
@@ -161,15 +195,12 @@ class Run {
     } catch (const Failure& failure) {
       say(fmt::format("--report: the node has recorded nothing: {}", failure.what()));
     }
-    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    for (const auto& [path, what] :
-         {std::pair(record_path_, text), std::pair(page_path_, report_page(Json::parse(text)))}) {
-      try {
-        write_report_file(path == page_path_ ? "--report" : "record", path, what);
-      } catch (const Failure& failure) {
-        say_failure(failure.what(), failure.remedy());
-      }
-    }
+    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const bool is_known = keep_record(document);
+    (void)try_to_write("--report", page_path_, report_page(Json::parse(text)),
+                       is_known
+                           ? "the run is kept: `cairn report -o FILE` writes its page elsewhere"
+                           : "make room there; there is no page of this run");
   }
 
   // Before anything is started: a mistake in the size costs no node.
@@ -302,18 +333,24 @@ class Run {
   std::string preload_library_;
   NodePaths paths_;
   Configuration configuration_;
-  std::optional<SignalWatch> signals_;
+  SignalWatch* signals_;
+  std::optional<SignalWatch> own_signals_;
   std::optional<LaunchedNode> launched_;
   Json reservations_ = Json::array();
   std::vector<std::string> array_hints_;
   bool node_has_scratch_ = false;  // the running node that is attached to
   int report_descriptor_ = -1;
   std::string page_path_;    // empty: no page is wanted
-  std::string record_path_;  // what the node and make_page() write
+  std::string record_path_;  // what the node and keep_record() write
+  bool is_kept_ = false;     // the record outlives the node
 };
 
 }  // namespace
 
-int run_program(const RunOptions& options) { return Run(options).execute(); }
+int run_program(const RunOptions& options) { return Run(options, nullptr).execute(); }
+
+int run_program(const RunOptions& options, SignalWatch& signals) {
+  return Run(options, &signals).execute();
+}
 
 }  // namespace cairn::cli

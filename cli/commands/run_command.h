@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/configuration/settings.h"
+#include "cli/launch/signal_watch.h"
 
 namespace cairn::cli {
 
@@ -32,5 +33,7 @@ struct RunOptions {
 // Returns: the exit status, as docs/reference.md says.
 // Errors: throws Failure when the program was not started at all.
 int run_program(const RunOptions& options);
+// The same in a command that watches signals already, as a process does so once.
+int run_program(const RunOptions& options, SignalWatch& signals);
 
 }  // namespace cairn::cli

@@ -63,7 +63,9 @@ int show_report(const ReportOptions& options) {
   const RunRecords records;
   if (options.list) return list_runs(records);
   const Json record = records.load(options.run);
-  if (!options.output.empty()) write_report_file("-o", options.output, report_page(record));
+  if (!options.output.empty())
+    write_report_file("-o", options.output, report_page(record),
+                      "name a file where there is room and that you may write");
   if (options.json) {
     print(record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   } else if (options.output.empty()) {

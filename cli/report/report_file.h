@@ -13,7 +13,9 @@ namespace cairn::cli {
 // Before anything is started: whether the page can be written there.
 void check_report_place(const std::string& option, const std::string& path, bool force);
 
-// Replaces the file as a whole.
-void write_report_file(const std::string& option, const std::string& path, const std::string& text);
+// Replaces the file as a whole. A link stays, and the file that it names is written, also where
+// there is none yet. `remedy`: what to do when it cannot be written.
+void write_report_file(const std::string& option, const std::string& path, const std::string& text,
+                       const std::string& remedy);
 
 }  // namespace cairn::cli
