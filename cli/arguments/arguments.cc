@@ -104,6 +104,16 @@ CLI::Option* add_text(CLI::App& app, const char* names, std::string& value, cons
   return app.add_option(names, value, help)->type_name(type);
 }
 
+CLI::Validator number_between(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    if (is_number && value >= least && value <= most) return std::string();
+    return fmt::format("Value {} not in range {} to {}", printable(text), least, most);
+  };
+  return CLI::Validator(check, fmt::format("in [{} - {}]", least, most));
+}
+
 CLI::Option* add_one(CLI::App& app, const char* names, std::vector<std::string>& values,
                      const char* help, const char* type) {
   return app.add_option(names, values, help)

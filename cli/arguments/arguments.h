@@ -37,5 +37,7 @@ CLI::Option* add_text(CLI::App& app, const char* names, std::string& value, cons
 // The same, where no value and an empty one differ: `values` holds none or one.
 CLI::Option* add_one(CLI::App& app, const char* names, std::vector<std::string>& values,
                      const char* help, const char* type);
+// CLI::Range() takes "nan" for a number that is in every range.
+CLI::Validator number_between(double least, double most);
 
 }  // namespace cairn::cli

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/top/top_command.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
@@ -49,10 +52,10 @@ class Watched {
   }
 
   // The same, where a key is answered at once, and a node that is gone stays on the screen.
-  void look_while_keys_may_come() {
+  void look_while_keys_may_come(const LiveTerminal& terminal) {
     try {
       if (!client_) client_.emplace(paths_);
-      client_->watch(STDIN_FILENO);
+      client_->watch(terminal.descriptor());
       const Json reply = client_->request({{"command", "status"}},
                                           [](const Json& progress) { return !progress.is_null(); });
       if (reply.is_null()) return;
@@ -88,18 +91,24 @@ double unix_seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
+// Whether there is a reader still: one that has gone has had enough.
+bool print_to_reader(const std::string& text) {
+  if (write_fully(STDOUT_FILENO, text)) return true;
+  if (errno == EPIPE) return false;
+  throw Failure(std::string("top: standard output: ") + std::strerror(errno),
+                "write to a file system with room");
+}
+
 int print_csv(const TopOptions& options) {
   Watched node(select_node(options.node));
   node.look();
-  if (!write_fully(STDOUT_FILENO, csv_head())) return kExitOk;
+  if (!print_to_reader(csv_head())) return kExitOk;
   auto due = Clock::now();
   for (std::uint64_t line = 0; options.count == 0 || line < options.count; ++line) {
     due = std::max(due + options.pause(), Clock::now());
     std::this_thread::sleep_until(due);
     node.look();
-    // A reader that has gone has had enough.
-    const std::string text = csv_line(node.status(), node.rates(), unix_seconds());
-    if (!write_fully(STDOUT_FILENO, text)) break;
+    if (!print_to_reader(csv_line(node.status(), node.rates(), unix_seconds()))) break;
   }
   return kExitOk;
 }
@@ -114,8 +123,10 @@ int print_once(const TopOptions& options) {
   shape.has_keys = false;
   ScreenView view;
   view.node = node.paths().name;
+  std::string text;
   for (const ScreenLine& line : screen_lines(node.status(), node.rates(), view, shape))
-    print(line.text + "\n");
+    text += line.text + "\n";
+  (void)print_to_reader(text);
   return kExitOk;
 }
 
@@ -134,7 +145,8 @@ class LiveTop {
     node_->look();  // before the terminal is taken: a failure is said as every command says it
   }
 
-  void run() {
+  // Returns: the signal that has ended it, or 0. The terminal is given back.
+  int run() {
     LiveTerminal terminal;
     auto due = Clock::now() + options_.pause();
     std::uint64_t looks = 0;
@@ -142,12 +154,13 @@ class LiveTop {
       paint(terminal);
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
       const int key = terminal.key(static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
-      if (key != LiveTerminal::kNone) on_key(key);
+      if (key != LiveTerminal::kNone) on_key(key, terminal);
       if (Clock::now() < due || is_over_) continue;
-      node_->look_while_keys_may_come();
+      node_->look_while_keys_may_come(terminal);
       due = Clock::now() + options_.pause();
       is_over_ = options_.count != 0 && ++looks == options_.count;
     }
+    return terminal.end_signal();
   }
 
  private:
@@ -157,21 +170,22 @@ class LiveTop {
     terminal.paint(screen_lines(node_->status(), node_->rates(), view_, terminal.shape()));
   }
 
-  void on_key(int key) {
+  void on_key(int key, const LiveTerminal& terminal) {
     constexpr int kControlC = 3;
     if (key == 'q' || key == kControlC || key == LiveTerminal::kClosed) is_over_ = true;
+    if (key == LiveTerminal::kEnded) is_over_ = true;
     if (key == 's') view_.order = FileOrder::kSize;
     if (key == 'a') view_.order = FileOrder::kAge;
     if (key == 'n') view_.order = FileOrder::kName;
     if (key == 'r') view_.is_reversed = !view_.is_reversed;
-    if (key == '\t') show_next();
+    if (key == '\t') show_next(terminal);
   }
 
-  void show_next() {
+  void show_next(const LiveTerminal& terminal) {
     const std::string name = next_node(node_->paths().name);
     if (name == node_->paths().name) return;
     node_.emplace(node_paths(name));
-    node_->look_while_keys_may_come();
+    node_->look_while_keys_may_come(terminal);
   }
 
   const TopOptions options_;
@@ -189,7 +203,7 @@ int command_top(const Arguments& arguments) {
   add_text(app, "--node", options.node, kNodeHelp, "NAME");
   app.add_option("--interval", options.interval, "Ask the node every SECONDS (default: 1)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(number_between(0.1, 3600.0));
   auto* once = app.add_flag("--once", options.once, "Print one screen after one interval, as text");
   app.add_flag("--csv", options.csv, "Print one line of figures per interval")->excludes(once);
   app.add_option("--count", options.count, "End after NUMBER intervals")
@@ -206,8 +220,12 @@ int command_top(const Arguments& arguments) {
   CAIRN_CHECK(options.interval > 0);
   if (options.once) return print_once(options);
   if (options.csv) return print_csv(options);
-  LiveTop(options).run();
-  return kExitOk;
+  const int signal = LiveTop(options).run();
+  if (signal == 0) return kExitOk;
+  // So that the parent process sees which signal has ended it.
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  return 128 + signal;
 }
 
 }  // namespace cairn::cli

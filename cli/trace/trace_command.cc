@@ -39,7 +39,7 @@ int record(const Arguments& arguments) {
   add_text(app, "--node", node, kNodeHelp, "NAME");
   app.add_option("--seconds", seconds, "Stop by itself after SECONDS")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 2e6));
+      ->check(number_between(0.0, 2e6));
   app.footer("Example:\n  cairn trace record --node job --seconds 60 job.trace");
   parse(app, arguments);
   ControlClient client(select_node(node));

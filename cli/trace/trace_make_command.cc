@@ -47,7 +47,7 @@ void add_make_options(CLI::App& app, MakeWords& words) {
   add_text(app, "--page", words.page, "Bytes of one reference (default: 512K)", "SIZE");
   app.add_option("--writes", words.writes, "How many of them are writes (default: 0)")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(number_between(0.0, 100.0));
   app.add_option("--seed", words.seed, "Another one makes other traffic (default: 1)")
       ->type_name("N");
 }

@@ -135,7 +135,7 @@ void add_miss_options(CLI::App& app, MissWords& words, std::string& page) {
   add_text(app, "--page", page, "Bytes of one reference (default: 512K)", "SIZE");
   app.add_option("--target", words.target, "Say from which size on lru misses at most PERCENT")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(number_between(0.0, 100.0));
   app.add_flag("--json", words.json, "One JSON object instead of the text");
 }
 

@@ -187,7 +187,7 @@ void add_play_options(CLI::App& app, ReplayWords& words) {
            "PACE");
   app.add_option("--pace-mib", words.pause_per_mib, "SECONDS more for each MiB of the access")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(number_between(0.0, 3600.0));
   add_text(app, "--call", words.call, "Longer accesses become several calls of SIZE", "SIZE");
   app.add_option("--first", words.first, "Play the first NUMBER accesses only")
       ->type_name("NUMBER")

@@ -3,10 +3,12 @@
 import csv
 import fcntl
 import io
+import json
 import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -76,6 +78,59 @@ class TopTest(CommandTest):
         self.start_node()
         self.refused("top", says="--once")
 
+    def test_output_that_cannot_be_written(self):
+        self.start_node()
+        for flags in (["--csv", "--interval", "0.1"], ["--once", "--interval", "0.1"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                top = subprocess.run([CAIRN, "top", *flags], env=self.environment, stdout=full, stderr=subprocess.PIPE,
+                                     text=True, timeout=20, check=False)
+            self.assertEqual(top.returncode, 2, top)
+            self.assertIn("standard output: No space left on device", top.stderr)
+
+    def test_a_terminal_without_a_cursor(self):
+        self.start_node()
+        self.environment["TERM"] = "dumb"
+        master, _, _, top = self.on_screen()
+        self.assertEqual(top.wait(timeout=10), 2)
+        self.assertIn("no cursor that can be moved", self.read_until(master, "--once"))
+
+    def test_signals_give_the_terminal_back(self):
+        self.start_node()
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            master, slave, before, top = self.on_screen()
+            self.read_until(master, "q quit")
+            top.send_signal(number)
+            self.assertEqual(top.wait(timeout=10), -number)
+            self.assertIn("\x1b[?1049l", self.read_until(master, None))
+            self.assertEqual(termios.tcgetattr(slave), before)
+
+    def test_a_signal_ends_it_while_the_node_does_not_answer(self):
+        self.start_node()
+        service = json.loads(self.cairn("status", "--json", check=0).stdout)["service_pid"]
+        master, _, _, top = self.on_screen()
+        self.read_until(master, "q quit")
+        os.kill(service, signal.SIGSTOP)
+        try:
+            time.sleep(0.6)
+            top.send_signal(signal.SIGTERM)
+            self.assertEqual(top.wait(timeout=10), -signal.SIGTERM)
+            self.assertIn("\x1b[?1049l", self.read_until(master, None))
+        finally:
+            os.kill(service, signal.SIGCONT)
+
+    def on_screen(self):
+        """The command on a terminal of 80x24: both ends, the modes that it had, the process."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        modes = termios.tcgetattr(slave)
+        top = subprocess.Popen([CAIRN, "top", "--node", "job", "--interval", "0.3"], cwd=self.work,
+                               env=self.environment, stdin=slave, stdout=slave, stderr=slave)
+        self.addCleanup(top.wait)
+        self.addCleanup(top.kill)
+        return master, slave, modes, top
+
     def test_keys_on_a_terminal(self):
         self.start_node()
         holder = subprocess.Popen([CAIRN, "run", "--node", "job", "--", "sh", "-c",
@@ -90,20 +145,14 @@ class TopTest(CommandTest):
             holder.communicate("\n", timeout=20)
 
     def press_keys(self, last):
-        master, slave = pty.openpty()
-        self.addCleanup(os.close, master)
-        self.addCleanup(os.close, slave)
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        before = termios.tcgetattr(slave)
-        top = subprocess.Popen([CAIRN, "top", "--node", "job", "--interval", "0.3"], cwd=self.work,
-                               env=self.environment, stdin=slave, stdout=slave, stderr=slave)
+        master, slave, before, top = self.on_screen()
         screen = self.read_until(master, "q quit")
         self.assertIn("FILES NOT STORED: 2, by size", screen)
         self.assertLess(screen.index("/large"), screen.index("/a-small"))
         os.write(master, b"n")
         self.read_until(master, "a-small")  # only what differs is painted
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        top.send_signal(28)  # SIGWINCH
+        top.send_signal(signal.SIGWINCH)
         screen = self.read_until(master, "q quit")
         self.assertIn("by name", screen)
         self.assertLess(screen.index("/a-small"), screen.index("/large"))
