@@ -27,6 +27,8 @@ std::string seconds_and_interval(const advice::Forecast& forecast) {
 }
 
 std::string refusal_reason(const AdviceTold& told) {
+  if (told.advice.advised().plan.mode == "bypass")
+    return "in mode bypass each call goes to the store";
   const double first = 100 * told.work.reuse.reads.compulsory_ratio();
   switch (told.advice.refusal) {
     case Refusal::kFastStore:
@@ -34,7 +36,9 @@ std::string refusal_reason(const AdviceTold& told) {
                          told.question.machine.store.source);
     case Refusal::kReadOnce:
       return fmt::format(
-          "{:.0f} % of the blocks are read only once, and in no order that could be fetched ahead",
+          "{:.0f} % of the reads of blocks are the first of their block, and in no order that "
+          "could "
+          "be fetched ahead",
           first);
     case Refusal::kKernelCache:
       return fmt::format("the kernel's page cache ({}) keeps these files as well",
@@ -92,7 +96,9 @@ std::string sizes_sentence(const AdviceTold& told) {
   std::string text = fmt::format("The working set is {}; 90 % of the uses are of {}",
                                  size_of(sizes.working_set_bytes), size_of(sizes.hot_bytes));
   text += sizes.knee_bytes ? fmt::format("; the knee is at {}.", size_of(*sizes.knee_bytes))
-                           : std::string("; no block is used twice.");
+          : told.work.accesses.reads.repeats > 0
+              ? std::string("; a block that is read again is read again at once.")
+              : std::string("; no block is used twice.");
   return text;
 }
 
@@ -111,12 +117,56 @@ std::string target_sentence(const AdviceTold& told) {
                      size_of(*told.advice.sizes.target_bytes), percent);
 }
 
+// Where the configuration of --what-if gains nothing and another one does: which. Else empty.
+std::string better_than_given(const AdviceTold& told) {
+  constexpr double kGainMin = 0.05;
+  const advice::Advice& advice = told.advice;
+  if (!told.question.wishes.what_if || told.question.machine.store.is_memory) return "";
+  const auto best = std::ranges::max_element(
+      advice.candidates, {}, [](const auto& candidate) { return candidate.gain.share; });
+  CAIRN_CHECK(best != advice.candidates.end());
+  if (best->gain.share < kGainMin) return "";
+  return fmt::format("\"{}\" would: I/O takes about {} instead of {}, {:.0f} % less.",
+                     best->plan.name, seconds_and_interval(best->forecast),
+                     seconds_and_interval(advice.without), 100 * best->gain.share);
+}
+
+// A tier that may be used and is not: why.
+std::string left_out_sentence(const AdviceTold& told, const advice::FileTierPlan& tier) {
+  const std::string name =
+      fmt::format("{} tier \"{}\"", tier.is_durable ? "durable" : "file", tier.name);
+  if (!tier.is_durable)
+    return fmt::format("The {} is left out: memory alone is about as fast.", name);
+  if (told.work.accesses.writes.requests == 0)
+    return fmt::format(
+        "The {} is left out: nothing was written that its log would keep, and for reads memory "
+        "alone is about as fast.",
+        name);
+  return fmt::format(
+      "The {} is left out: by this record memory alone is about as fast. What is fsynced waits for "
+      "the store then (--fsyncs N says how often).",
+      name);
+}
+
+void add_tiers_left_out(const AdviceTold& told, std::vector<std::string>* lines) {
+  const std::vector<advice::FileTierPlan>& used = told.advice.advised().plan.tiers;
+  for (const advice::FileTierPlan& tier : told.question.wishes.tiers) {
+    const bool is_used = std::ranges::any_of(
+        used, [&](const advice::FileTierPlan& other) { return other.directory == tier.directory; });
+    if (!is_used) lines->push_back(left_out_sentence(told, tier));
+  }
+}
+
 }  // namespace
 
 std::string verdict_sentence(const AdviceTold& told) {
   const advice::Advice& advice = told.advice;
-  if (advice.verdict == advice::Verdict::kDoNotUse)
+  if (advice.verdict == advice::Verdict::kDoNotUse) {
+    const std::string better = better_than_given(told);
+    if (!better.empty())
+      return fmt::format("This configuration does not help: {}. {}", refusal_reason(told), better);
     return fmt::format("Do not use Cairn for this: {}.", refusal_reason(told));
+  }
   const advice::Candidate& best = advice.advised();
   return fmt::format("Cairn {} this: I/O takes about {} instead of {}, {:.0f} % less.",
                      advice.verdict == advice::Verdict::kHelps ? "helps with" : "may help with",
@@ -130,6 +180,8 @@ std::vector<std::string> reason_sentences(const AdviceTold& told) {
   lines.push_back(sizes_sentence(told));
   if (told.work.accesses.reads.uses() > 0) lines.push_back(order_sentence(told));
   if (told.question.wishes.target_share) lines.push_back(target_sentence(told));
+  if (advice.verdict != advice::Verdict::kDoNotUse && !told.question.wishes.what_if)
+    add_tiers_left_out(told, &lines);
   lines.push_back(limit_sentence(told));
   for (const advice::Improved& improved : advice.improvements)
     lines.push_back(improvement_sentence(told, improved));

@@ -107,7 +107,7 @@ AdviceQuestion question_of(const AdviceWords& words) {
   now.name = has_own ? "as configured" : "default";
   if (!words.settings.flag("ram.capacity").empty())
     question.machine.memory_bytes_max = static_cast<double>(configuration.node.ram_capacity_bytes);
-  question.machine.memory_bytes_max = std::max(question.machine.memory_bytes_max, 1.0 * (64 << 20));
+  question.machine.memory_bytes_max = std::max(question.machine.memory_bytes_max, 1.0 * (1 << 20));
   question.wishes.tiers = tiers;
   question.wishes.plans.push_back(now);
   question.wishes.spare_tier = {.name = "nvme",
@@ -120,7 +120,7 @@ AdviceQuestion question_of(const AdviceWords& words) {
     now.name = "what if";
     question.wishes.what_if = now;
   }
-  if (!words.target.empty()) question.wishes.target_share = target_of(words.target);
+  if (words.target) question.wishes.target_share = target_of(*words.target);
   CAIRN_CHECK(question.machine.store.is_valid());
   return question;
 }

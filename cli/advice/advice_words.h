@@ -18,7 +18,7 @@ struct AdviceWords {
   std::string store = ".";       // a directory of the slow files
   CommandLineSettings settings;  // --config, --ram, --tier
   std::vector<std::string> what_if;
-  std::string target;
+  std::optional<std::string> target;
   std::optional<double> fsyncs;
   bool json = false;
   std::string write;

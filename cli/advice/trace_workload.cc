@@ -79,15 +79,19 @@ class WorkloadReader {
   SampledStream stream_{{.pages_max = 10'000, .references_max = kSimulatedMax, .seed = 0}};
 };
 
-}  // namespace
-
-advice::Workload read_workload(const std::string& path) {
+advice::Workload read_any_workload(const std::string& path) {
   const auto trace = open_trace_or_fail(path);
   WorkloadReader reader;
   for (TraceEvent event; trace->next(&event);) reader.add(event);
   require_whole(*trace, "record it again, or cut it off before that");
   say_warning(*trace);
-  advice::Workload work = reader.workload();
+  return reader.workload();
+}
+
+}  // namespace
+
+advice::Workload read_workload(const std::string& path) {
+  advice::Workload work = read_any_workload(path);
   if (work.accesses.is_empty())
     throw Failure(
         fmt::format("{}: there are no reads and no writes in it, so there is nothing that "
@@ -95,6 +99,17 @@ advice::Workload read_workload(const std::string& path) {
                     printable(path)),
         "`cairn trace info` shows the events of a trace; only files below the directories "
         "that were buffered (--buffer) are in one");
+  return work;
+}
+
+advice::Workload read_workload(const std::string& path, const std::string& program) {
+  advice::Workload work = read_any_workload(path);
+  if (work.accesses.is_empty())
+    throw Failure(fmt::format("{} has made no reads and no writes of files that Cairn buffers, so "
+                              "there is nothing that Cairn could make faster",
+                              printable(program)),
+                  "only files below the working directory, or those that --buffer names, are "
+                  "recorded; `cairn run` says whether the program can be buffered at all");
   return work;
 }
 

@@ -14,5 +14,7 @@ namespace cairn::cli {
 // Reads the trace to its end. Errors: Failure for what is no trace, a damaged one, and one without
 // reads and writes.
 advice::Workload read_workload(const std::string& path);
+// The same of a trace that the command has made itself, of that program: no file is named.
+advice::Workload read_workload(const std::string& path, const std::string& program);
 
 }  // namespace cairn::cli

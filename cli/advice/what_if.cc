@@ -33,7 +33,10 @@ constexpr double kBytesMax = 1ULL << 50;
 double size_value(std::string_view key, std::string_view value, bool may_be_none) {
   const auto bytes = parse_size(value);
   if (!bytes || static_cast<double>(*bytes) > kBytesMax || (*bytes == 0 && !may_be_none))
-    refuse(key, value, "write a size of at most 1024T, such as 4G");
+    refuse(key, value,
+           may_be_none ? "write a size of at most 1024T, such as 4G"
+                       : "write a size from 1 to 1024T, such as 200G; without a tier of that "
+                         "kind, leave the key out");
   return static_cast<double>(*bytes);
 }
 
@@ -85,6 +88,10 @@ void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
                   nearest.empty() ? fmt::format("the keys are {}", fmt::join(kKeys, ", "))
                                   : fmt::format("did you mean \"{}\"?", nearest));
   }
+  if (!what_if->keys.emplace(key).second)
+    throw Failure(fmt::format("--what-if {}={}: there is a value for {} already", printable(key),
+                              printable(value), printable(key)),
+                  "write each key once");
   if (key == "page-cache") {
     what_if->page_cache_bytes = size_value(key, value, true);
   } else if (key == "store") {
@@ -158,13 +165,15 @@ void WhatIf::change(advice::Plan* plan) const {
 }
 
 void take_what_if(std::string_view text, WhatIf* what_if) {
-  while (!text.empty()) {
+  bool is_last = false;
+  while (!is_last) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view pair = text.substr(0, comma);
+    is_last = comma == text.size();
     text.remove_prefix(std::min(comma + 1, text.size()));
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      throw Failure(fmt::format("--what-if {}: no KEY=VALUE", printable(pair)),
+      throw Failure(fmt::format("--what-if \"{}\": no KEY=VALUE", printable(pair)),
                     fmt::format("the keys are {}", fmt::join(kKeys, ", ")));
     take_pair(pair.substr(0, equals), pair.substr(equals + 1), what_if);
   }

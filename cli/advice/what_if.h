@@ -4,7 +4,9 @@
 // Thread safety: pure functions. Errors: Failure that names the key.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,7 @@ struct WhatIf {
   std::optional<double> flush_streams;
   std::optional<profiler::DeviceClass> store;
   std::optional<double> page_cache_bytes;
+  std::set<std::string, std::less<>> keys;  // that were given
 
   // Whether anything of a configuration is in it.
   bool has_plan() const;

@@ -26,6 +26,8 @@ struct GivenFlags {
   std::vector<std::string> ram;
   std::vector<std::string> tiers;
   std::vector<std::string> buffer;
+  std::vector<std::string> target;
+  std::vector<std::string> write;
   double fsyncs = -1;
   bool history = false;
 };
@@ -45,16 +47,16 @@ void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
            "DIR");
   add_text(app, "--config", words.settings.config_file, "The configuration that is in use", "FILE");
   add_list(app, "--what-if", words.what_if, kWhatIfHelp, "KEY=VALUE,...");
-  add_text(app, "--target", words.target, "Say which memory leaves so much of the I/O time",
-           "PERCENT%-of-io-time");
+  add_one(app, "--target", given.target, "Say which memory leaves so much of the I/O time",
+          "PERCENT%-of-io-time");
   app.add_option("--fsyncs", given.fsyncs, "How many fsyncs the program calls")
       ->type_name("N")
-      ->check(CLI::Range(0.0, 1e12));
+      ->check(number_between(0.0, 1e12));
   app.add_flag("--history", given.history,
                "What was foretold of the runs with --config FILE of --write, and what they took");
   app.add_flag("--json", words.json, "One JSON object; documented in docs/reference.md");
-  add_text(app, "--write", words.write, "Write the configuration to FILE, which must not be there",
-           "FILE");
+  add_one(app, "--write", given.write, "Write the configuration to FILE, which must not be there",
+          "FILE");
   app.add_flag("--force", words.force, "Let --write replace FILE");
   app.footer(
       "A trace is what `cairn trace record` writes, the text of darshan-dxt-parser, or CSV.\n\n"
@@ -70,6 +72,10 @@ void add_advise_options(CLI::App& app, AdviceWords& words, GivenFlags& given) {
 void take_flags(const GivenFlags& given, AdviceWords* words) {
   if (!given.ram.empty()) words->settings.flags["ram.capacity"] = given.ram;
   if (!given.tiers.empty()) words->settings.flags["tiers"] = given.tiers;
+  if (!given.target.empty()) words->target = given.target.front();
+  if (!given.write.empty()) words->write = given.write.front();
+  if (!given.write.empty() && words->write.empty())
+    throw Failure("--write \"\": no name of a file", "name a file, such as job.yaml");
   if (given.fsyncs >= 0) words->fsyncs = given.fsyncs;
 }
 
@@ -98,7 +104,7 @@ advice::Workload workload_of_run(const AdviceWords& words, const GivenFlags& giv
   CommandLineSettings settings = words.settings;
   if (!given.buffer.empty()) settings.flags["buffer.directories"] = given.buffer;
   run.execute(settings, program);
-  advice::Workload work = read_workload(run.trace());
+  advice::Workload work = read_workload(run.trace(), program.front());
   if (run.seconds() > 0) {
     work.accesses.run_seconds = run.seconds();
     work.accesses.run_io_seconds = run.io_seconds();
@@ -115,13 +121,13 @@ int command_advise(const Arguments& arguments) {
   GivenFlags given;
   add_advise_options(app, words, given);
   const Arguments program = parse_before_program(app, arguments, kUsage);
+  take_flags(given, &words);
   if (given.history) {
     check_history_alone(words, program);
     const std::vector<ForetoldRun> runs = AdviceHistory().runs();
     print(words.json ? history_json(runs) : history_text(runs));
     return kExitOk;
   }
-  take_flags(given, &words);
   check_words(words, program);
   // Mistakes of the options come before a run that may take hours.
   AdviceTold told{.work = {}, .question = question_of(words), .advice = {}};

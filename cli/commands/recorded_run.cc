@@ -2,12 +2,14 @@
 #include "cli/commands/recorded_run.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "base/check.h"
 #include "cli/commands/node_launcher.h"
@@ -61,6 +63,16 @@ RecordedRun::~RecordedRun() {
   ::unlink(trace().c_str());
   ::unlink(report().c_str());
   ::rmdir(directory_.c_str());
+  ::sigprocmask(SIG_SETMASK, &signals_.original_mask(), nullptr);
+}
+
+// One that ends a command has come before the program was started, which would else get it.
+void RecordedRun::fail_if_interrupted() {
+  while (const std::optional<ReceivedSignal> signal = signals_.next()) {
+    if (signal->number == SIGCHLD || signal->number == SIGWINCH) continue;
+    throw Failure(fmt::format("ended by signal {} before the program started", signal->number), "",
+                  128 + signal->number);
+  }
 }
 
 void RecordedRun::execute(const CommandLineSettings& settings,
@@ -71,6 +83,7 @@ void RecordedRun::execute(const CommandLineSettings& settings,
   int status = 0;
   {
     const RecordingNode node(configuration);
+    fail_if_interrupted();
     ControlClient client(node.paths());
     client.request({{"command", "trace-start"}, {"path", trace()}});
     RunOptions options;
@@ -78,7 +91,7 @@ void RecordedRun::execute(const CommandLineSettings& settings,
     options.report_json = report();
     options.command_line = command_line;
     options.settings.flags["report"] = {"off"};
-    status = run_program(options);
+    status = run_program(options, signals_);
     const Json recorded = client.request({{"command", "trace-stop"}});
     if (const uint64_t lost = unsigned_field(recorded, "lost"); lost > 0)
       say(fmt::format("{} accesses came too fast to be recorded; advice is from the others", lost));

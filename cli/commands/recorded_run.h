@@ -2,6 +2,9 @@
 //
 // One run of a program on a private node that records what it accesses.
 //
+// Signals wait from the beginning to the end of the object, when its directory and its node are
+// gone and those that have come take their effect. The program gets those that come while it runs.
+//
 // Thread safety: one per process. Ownership: the directory with trace and report, which it removes;
 // the node, which it ends. Errors: Failure.
 #pragma once
@@ -10,6 +13,7 @@
 #include <vector>
 
 #include "cli/configuration/settings.h"
+#include "cli/launch/signal_watch.h"
 
 namespace cairn::cli {
 
@@ -33,7 +37,9 @@ class RecordedRun {
  private:
   std::string report() const { return directory_ + "/report.json"; }
   void read_report();
+  void fail_if_interrupted();
 
+  SignalWatch signals_;  // before the directory
   std::string directory_;
   double seconds_ = 0;
   double io_seconds_ = 0;

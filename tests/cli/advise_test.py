@@ -4,10 +4,12 @@
 import json
 import os
 import random
+import signal
+import subprocess
 import sys
 import unittest
 
-from command_test import CommandTest
+from command_test import CAIRN, CommandTest
 
 BLOCK = 1 << 16
 NETWORK = ("--tier", "none", "--what-if", "store=network")
@@ -121,6 +123,37 @@ class Advise(CommandTest):
             self.assertIn("durable: true", file.read())
         self.cairn("config", "show", "--config", path, check=0)
 
+    def test_no_more_memory_is_advised_than_may_be_used(self):
+        answer = self.advise("--trace", self.loop(), "--ram", "16M", *NETWORK)
+        self.assertEqual([each["ram_bytes"] for each in answer["candidates"] if each["ram_bytes"] > 16 << 20], [])
+        self.assertIn("capacity: 16M", answer["config"])
+
+    def test_a_tier_that_is_left_out_is_named(self):
+        tier = os.path.join(self.root, "tier")
+        os.mkdir(tier)
+        for kind, says in ((":durable", "nothing was written that its log would keep"), ("", "about as fast")):
+            text = self.cairn("advise", "--trace", self.loop(), "--ram", "1G", "--tier", f"{tier}:1G{kind}",
+                              "--what-if", "store=network", check=0).stdout
+            self.assertIn("is left out", text)
+            self.assertIn(says, text)
+            self.assertIn("tiers: []", text)
+
+    def test_a_configuration_that_does_not_help_beside_one_that_does(self):
+        answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=network,mode=bypass")
+        self.assertEqual(answer["verdict"], "do-not-use")
+        self.assertIn("This configuration does not help: in mode bypass each call goes to the store.",
+                      answer["sentence"])
+        self.assertIn('"working set" would: ', answer["sentence"])
+
+    def test_what_is_read_again_at_once_is_not_read_once(self):
+        rows = [(0.001 * at, False, 16 * (at // 5 * 37 % 1000), 4096) for at in range(5000)]
+        answer = self.advise("--trace", self.trace(rows, "again.csv"), *NETWORK)
+        self.assertEqual(answer["verdict"], "do-not-use")
+        self.assertNotEqual(answer["refusal"], "read-once")
+        text = self.cairn("advise", "--trace", self.trace(rows, "again.csv"), *NETWORK, check=0).stdout
+        self.assertNotIn("once,", text)
+        self.assertNotIn("used twice", text)
+
     def test_what_if_and_target(self):
         answer = self.advise("--trace", self.loop(), "--tier", "none", "--target", "50%-of-io-time", "--fsyncs", "10",
                              "--what-if", "ram=16M,nvme=1G,policy=hot-data", "--what-if", "store=network")
@@ -148,13 +181,27 @@ class Advise(CommandTest):
         self.assertEqual(answer["verdict"], "helps", answer["sentence"])
         self.assertEqual([name for name in os.listdir("/tmp") if name.startswith("cairn-advise-")], [])
 
+    def test_a_signal_while_the_node_starts_leaves_nothing(self):
+        place = os.path.join(self.root, "tmp")
+        os.mkdir(place)
+        environment = {**self.environment, "TMPDIR": place}
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            advise = subprocess.Popen([CAIRN, "advise", "--tier", "none", "--", "touch", "begun"], cwd=self.work,
+                                      env=environment, stderr=subprocess.DEVNULL)
+            while not os.listdir(place) and advise.poll() is None:
+                pass
+            advise.send_signal(number)
+            self.assertIn(advise.wait(timeout=30), (128 + number, -number))
+            self.assertEqual(os.listdir(place), [])
+            self.assertEqual([name for name in os.listdir(self.runs) if name.startswith("run-")], [])
+
     def test_bad_input(self):
         loop = self.loop()
         self.refused("advise", says=["no trace and no program", "--trace FILE"])
         self.refused("advise", "--trace", loop, "--", "true", says="exclude each other")
         self.refused("advise", "--trace", "/no/such", says="/no/such")
         self.refused("advise", "--trace", self.trace([], "empty.csv"), says=["empty.csv: there are no reads"])
-        self.refused("advise", "--tier", "none", "--", "true", says="no reads and no writes")
+        self.refused("advise", "--tier", "none", "--", "true", says=["true has made no reads and no", "--buffer"])
         self.assertEqual(self.cairn("advise", "--tier", "none", "--", "false").returncode, 1)
         other = os.path.join(self.root, "other.trace")
         self.cairn("trace", "make", "irm", "--references", "10", other, check=0)
@@ -164,9 +211,15 @@ class Advise(CommandTest):
         self.refused("advise", "--trace", other, says=other)
         for pair, says in (("ram=lots", "ram=lots: that cannot be"), ("ram=9999999T", "cannot be"),
                            ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'), ("nodes=8", "no key"),
+                           ("nvme=0", "leave the key out"), ("", 'what-if "": no KEY=VALUE'),
+                           ("ram=1G,", 'what-if "": no KEY=VALUE'), ("ram=1G,ram=2G", "each key once"),
                            ("policy=best", "max-bandwidth"), ("store=tape", "network"), ("ram", "no KEY=VALUE")):
             self.refused("advise", "--trace", loop, "--what-if", pair, says=says)
-        for target in ("10", "0%-of-io-time", "nan%-of-io-time", "10%-of-life"):
+        self.refused("advise", "--trace", loop, "--what-if", "ram=1G", "--what-if", "ram=1G", says="each key once")
+        self.refused("advise", "--trace", loop, "--write", "", says=["--write", "no name of a file"])
+        for number in ("nan", "-1", "inf", "x"):
+            self.refused("advise", "--trace", loop, f"--fsyncs={number}", says=["--fsyncs", "not in range"])
+        for target in ("", "10", "0%-of-io-time", "nan%-of-io-time", "10%-of-life"):
             self.refused("advise", "--trace", loop, "--target", target, says="--target")
         self.refused("advise", "--trace", loop, "--store", "/no/such", says="--store /no/such")
         self.refused("advise", "--trace", loop, "--force", says="--force")

@@ -67,6 +67,19 @@ SummaryBuilder::Stream& SummaryBuilder::note(const Access& access) {
   return stream;
 }
 
+bool SummaryBuilder::note_part(Stream& stream, const Access& access, std::uint64_t block) {
+  constexpr std::uint64_t kPage = kBlockBytes / 16;
+  const std::uint64_t first = std::max(access.offset, block * kBlockBytes) - block * kBlockBytes;
+  const std::uint64_t end = first + std::max<std::uint64_t>(bytes_in_block(access, block), 1);
+  CAIRN_DCHECK(end <= kBlockBytes);
+  const auto below = [](std::uint64_t page) { return (std::uint32_t{1} << page) - 1; };
+  const std::uint32_t pages = below((end + kPage - 1) / kPage) & ~below(first / kPage);
+  const bool is_repeat = (pages & ~std::uint32_t{stream.pages}) == 0 && first < stream.end;
+  stream.pages = static_cast<std::uint16_t>(stream.pages | pages);
+  stream.end = static_cast<std::uint32_t>(end);
+  return is_repeat;
+}
+
 bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_t block) {
   UseCounts& counts = access.is_write ? counts_.writes : counts_.reads;
   const std::uint64_t bytes = bytes_in_block(access, block);
@@ -77,12 +90,15 @@ bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_
     const std::uint64_t more = std::min(bytes, kBlockBytes - stream.counted);
     last_bytes += static_cast<double>(more);
     stream.counted += more;
+    if (note_part(stream, access, block)) counts.repeats += 1;
     return false;
   }
   // What lies between was read as well, though the record has not every hit within a block.
   if (follows && !access.is_write) last_bytes += static_cast<double>(kBlockBytes - stream.counted);
   stream.block = block;
   stream.counted = bytes;
+  stream.pages = 0;
+  (void)note_part(stream, access, block);
   stream.is_sequential = follows;
   (follows ? counts.sequential_uses : counts.random_uses) += 1;
   (follows ? counts.sequential_bytes : counts.random_bytes) += static_cast<double>(bytes);

@@ -39,6 +39,7 @@ struct UseCounts {
   double sequential_bytes = 0;
   double random_uses = 0;
   double random_bytes = 0;
+  double repeats = 0;  // of requests, within a use
   // What the blocks of the random uses have, as far as their files go.
   double random_block_bytes = 0;
 
@@ -101,9 +102,11 @@ class SummaryBuilder {
     std::uint64_t block = kNoBlock;
     std::uint64_t counted = 0;  // bytes of the block that are in the counts
     std::uint64_t window = 0;   // the last one that it was seen in
+    std::uint32_t end = 0;      // of the last access, within the block
+    std::uint16_t pages = 0;    // that the use has had
     bool is_sequential = false;
-    bool is_write = false;
   };
+  static_assert(kBlockBytes / 16 == 4096, "a bit for each page");
   struct File {
     std::uint64_t end = 0;
     std::uint64_t random_reads = 0;
@@ -112,6 +115,8 @@ class SummaryBuilder {
 
   Stream& note(const Access& access);
   void note_time(const Access& access);
+  // Whether it is of pages that the use has had, and does not go on where the last access ended.
+  static bool note_part(Stream& stream, const Access& access, std::uint64_t block);
   // Returns: whether it is a use of its own.
   bool add_part(Stream& stream, const Access& access, std::uint64_t block);
   void merge_parts();

@@ -73,6 +73,7 @@ Refusal reason_against(const Workload& work, const Machine& machine, const Advic
   if (is_fast(machine)) return Refusal::kFastStore;
   if (reads.bytes() > work.accesses.writes.request_bytes &&
       work.reuse.reads.compulsory_ratio() > kNearlyAll &&
+      reads.repeats < (1 - kNearlyAll) * reads.requests &&
       reads.sequential_share() < 1 - kNearlyAll) {
     return Refusal::kReadOnce;
   }

@@ -133,6 +133,18 @@ TEST(AccessSummaryTest, PiecesOfABlockAreOneUseAndTheNextBlockIsSequential) {
   EXPECT_EQ(summary.requests_by_size[2], 1) << "of 64 KiB";
 }
 
+TEST(AccessSummaryTest, WhatIsReadAgainWithinAUseIsARepeat) {
+  Scene scene;
+  for (int pass = 0; pass < 3; ++pass) scene.access(0, false, 0, 8192);
+  EXPECT_EQ(scene.workload().accesses.reads.uses(), 1);
+  EXPECT_EQ(scene.workload().accesses.reads.repeats, 2);
+  // Lines of a text, one after another, are not.
+  SummaryBuilder lines;
+  Access line{.length = 100};
+  for (; line.offset < 70'000; line.offset += line.length) lines.add(line, [](std::uint64_t) {});
+  EXPECT_EQ(lines.summary().reads.repeats, 0);
+}
+
 TEST(AccessSummaryTest, ASmallFileHasNoWholeBlock) {
   Scene scene;
   scene.access(0, false, 0, 4096, 0).access(0, false, 0, 8192, 1);
@@ -271,6 +283,26 @@ TEST(AdviceTest, WhatIsReadOnceAtRandomIsNoCaseForCairn) {
   EXPECT_EQ(advice.verdict, Verdict::kDoNotUse);
   EXPECT_EQ(advice.refusal, Refusal::kReadOnce);
   EXPECT_FALSE(advice.sizes.knee_bytes.has_value());
+}
+
+TEST(AdviceTest, WhatIsReadAgainAtOnceIsNotReadOnce) {
+  Scene scene;
+  for (unsigned block = 0; block < 200; ++block) {
+    for (int pass = 0; pass < 5; ++pass) scene.access(2ULL * block, false, 0);
+  }
+  const Advice advice = advise(scene.workload(), machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.verdict, Verdict::kDoNotUse);
+  EXPECT_NE(advice.refusal, Refusal::kReadOnce);
+}
+
+TEST(AdviceTest, NoMoreMemoryIsProposedThanThereIs) {
+  Machine machine = machine_of_test();
+  machine.memory_bytes_max = 16 * kMib;
+  Scene scene;
+  for (int pass = 0; pass < 5; ++pass) scene.read_apart(2000);
+  const Advice advice = advise(scene.workload(), machine, wishes_of_test());
+  for (const Candidate& candidate : advice.candidates)
+    EXPECT_LE(candidate.plan.ram_bytes, machine.memory_bytes_max) << candidate.plan.name;
 }
 
 TEST(AdviceTest, TheKernelKeepsASmallFileAsWell) {

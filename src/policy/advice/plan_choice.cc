@@ -14,6 +14,11 @@ constexpr double kMib = 1 << 20;
 
 double whole_mib(double bytes) { return std::ceil(bytes / kMib) * kMib; }
 
+// The smallest memory that is proposed: less than usual where there is less.
+double least_memory(const Machine& machine) {
+  return std::min(kRamBytesMin, machine.memory_bytes_max);
+}
+
 double bytes_of(double blocks) { return blocks * static_cast<double>(kBlockBytes); }
 
 // The smallest memory that reaches the target, alone.
@@ -21,7 +26,7 @@ std::optional<double> target_size(const Workload& work, const Machine& machine, 
   const double wanted = share * forecast_without(work, machine).seconds();
   const double last = 4 * capacity_for(bytes_of(work.reuse.blocks)) + kRamBytesMin;
   constexpr double kStep = 1.05;
-  for (double bytes = kRamBytesMin; bytes < last * kStep; bytes *= kStep) {
+  for (double bytes = least_memory(machine); bytes < last * kStep; bytes *= kStep) {
     Plan plan;
     plan.ram_bytes = whole_mib(bytes);
     choose_settings(work, machine, &plan);
@@ -33,10 +38,8 @@ std::optional<double> target_size(const Workload& work, const Machine& machine, 
 // `plan.ram_bytes` is what it should have.
 void add_plan(const Workload& work, const Machine& machine, Plan plan, std::vector<Plan>* plans) {
   const double bytes = plan.ram_bytes;
-  plan.ram_bytes = std::floor(std::min(std::max(whole_mib(bytes), kRamBytesMin),
-                                       std::max(machine.memory_bytes_max, kRamBytesMin)) /
-                              kMib) *
-                   kMib;
+  const double most = std::max(std::floor(machine.memory_bytes_max / kMib) * kMib, kMib);
+  plan.ram_bytes = std::min(std::max(whole_mib(bytes), least_memory(machine)), most);
   choose_settings(work, machine, &plan);
   const bool is_known = std::ranges::any_of(*plans, [&](const Plan& other) {
     return other.ram_bytes == plan.ram_bytes && other.tiers.size() == plan.tiers.size();
@@ -112,12 +115,12 @@ std::vector<Plan> plans_for(const Workload& work, const Machine& machine, const 
   if (sizes.knee_bytes) add("knee", capacity_for(*sizes.knee_bytes));
   add("room to write", sizes.working_set_bytes / kDirtyShare);
   add("half the working set", capacity_for(sizes.working_set_bytes) / 2);
-  add("least", kRamBytesMin);
+  add("least", least_memory(machine));
   if (!wishes.tiers.empty()) {
     plain.tiers = wishes.tiers;
     add("working set + tiers", capacity_for(sizes.working_set_bytes));
     add("hot set + tiers", capacity_for(sizes.hot_bytes));
-    add("least + tiers", kRamBytesMin);
+    add("least + tiers", least_memory(machine));
   }
   CAIRN_CHECK(!plans.empty());
   // Another expert is a plan of its own, where its curve is known.

@@ -27,7 +27,7 @@ struct Sizes {
   std::optional<double> target_bytes;
 };
 
-// The least memory that is proposed.
+// The least memory that is proposed, where there is as much.
 inline constexpr double kRamBytesMin = 64.0 * (1 << 20);
 
 // What a RAM tier must have so that so many bytes stay in it: some of a tier is always kept free.
