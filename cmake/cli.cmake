@@ -20,8 +20,8 @@ set(cli_library_sources ${CAIRN_CLI_SOURCES})
 list(FILTER cli_library_sources EXCLUDE REGEX "${plain_run_rooms}|/cli/(main|commands)\\.cc$")
 cairn_library(cairn_cli_run "${cli_run_sources}"
               "cairn_base;cairn_fmt;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
-set(cli_modules cairn_node cairn_replay cairn_profiler cairn_rules cairn_trace cairn_replacement cairn_miss_ratios
-    cairn_traffic cairn_advice)
+set(cli_modules cairn_node cairn_replay cairn_profiler cairn_training cairn_rules cairn_trace cairn_replacement
+    cairn_miss_ratios cairn_traffic cairn_advice)
 # ncurses has short names, and is included by one source alone.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cli/top/live_terminal.cc PROPERTIES
   SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS NCURSES_NOMACROS=1)

@@ -77,6 +77,8 @@ cairn_module(service/process LIBRARIES cairn_fmt spdlog::spdlog_header_only)
 cairn_module(service/keeping DEPS service/process)
 cairn_module(service/profiler
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
+cairn_module(service/training
+             DEPS policy/regressions service/profiler LIBRARIES cairn_fmt nlohmann_json::nlohmann_json)
 cairn_module(service/trace LIBRARIES cairn_zstd)
 # xxhash is a header.
 cairn_module(service/durable_log LIBRARIES Threads::Threads)

@@ -292,17 +292,24 @@ int command_profile(const Arguments& arguments) {
       ->type_name("SECONDS")
       ->check(CLI::Range(profiler::kMeasureSecondsMin, profiler::kMeasureSecondsMax));
   add_text(app, "--space", options.space,
-           "Size of the test file (default: 256M, at most a quarter of the free space)", "SIZE");
+           "Size of the test file, at most a quarter of the free space (default: 256M; to train, "
+           "at most 4G)",
+           "SIZE");
   add_text(app, "--config", options.config_file, "YAML file that names the tiers", "FILE");
   app.add_flag("--json", options.json, "As JSON; documented in docs/reference.md");
   app.add_flag("--list", options.list, "Measure nothing; show the devices and their known figures");
   app.add_flag("--forget", options.forget,
                "Measure nothing; remove the figures of the directories, or all figures");
+  app.add_flag("--train", options.train,
+               "Fit models of reads and writes to experiments on the devices of the directories "
+               "(default: the working directory); goes on where it was interrupted");
+  add_text(app, "--minutes", options.minutes, "Time for each training (default: 10)", "MINUTES");
   app.footer(
       "Exit status: 2 when Cairn cannot measure a place; it measures the others all the same.\n\n"
       "Examples:\n"
       "  cairn profile\n"
       "  cairn profile /local/scratch /pfs/project\n"
+      "  cairn profile --train --minutes 30 /local/scratch\n"
       "  cairn profile --list");
   parse(app, arguments);
   return run_profile(options);

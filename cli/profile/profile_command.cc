@@ -11,6 +11,7 @@
 #include "base/size_text.h"
 #include "cli/configuration/configuration.h"
 #include "cli/profile/profile_table.h"
+#include "cli/profile/train_command.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
@@ -49,26 +50,6 @@ class ProgressLine {
  private:
   bool is_drawn_ = false;
 };
-
-std::string remedy_for(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kNotFound:
-      return "create it, or name another directory";
-    case StatusCode::kDenied:
-      return "name a directory that you may write in";
-    case StatusCode::kInvalid:
-      return "name a directory on a disk or a network file system; `cairn profile` alone measures "
-             "the memory, too";
-    case StatusCode::kExhausted:
-      return "make room there, or name a directory on another device";
-    case StatusCode::kUnavailable:
-      return "give it more time with --seconds; if it fails again, look at the kernel's log for "
-             "the "
-             "device";
-    default:
-      return "";
-  }
-}
 
 void say_problems(const ProfileStore& store) {
   for (const std::string& problem : store.load().problems) say("warning: " + printable(problem));
@@ -312,7 +293,9 @@ int run_profile(const ProfileOptions& options) {
   if (options.list && options.forget) {
     throw Failure("--list and --forget exclude each other", "give one of them");
   }
+  check_training_options(options);
   say_problems(store);
+  if (options.train) return run_training(options, store);
   if (options.forget) return forget_places(options, store);
   return options.list ? list_places(options, store) : measure_places(options, store);
 }

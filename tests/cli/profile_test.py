@@ -131,6 +131,52 @@ class Profile(CommandTest):
             self.assertEqual(process.returncode, -number)
             self.assertEqual(os.listdir(self.work), [])
 
+    def journal(self):
+        """Finished experiments that the only journal has, or nothing before there is one."""
+        state = os.path.dirname(self.store)
+        names = [name for name in os.listdir(state) if name.startswith("training-")] if os.path.isdir(state) else []
+        if not names:
+            return None, []
+        with open(os.path.join(state, names[0]), encoding="utf-8") as file:
+            return file.name, file.read().split("\n")[1:-1]
+
+    def test_trains_is_killed_and_goes_on(self):
+        train = ["profile", "--train", "--minutes", "0.4", "--space", "16M", self.work]
+        for number, enough in ((signal.SIGKILL, 5), (signal.SIGINT, 10)):
+            process = subprocess.Popen([CAIRN, *train], env=self.environment, stderr=subprocess.PIPE, text=True)
+            self.wait_until(lambda least=enough: len(self.journal()[1]) >= least, "some experiments are finished")
+            process.send_signal(number)
+            stderr = process.communicate(timeout=20)[1]
+            self.assertEqual(process.returncode, -number, stderr)
+            self.assertEqual(os.listdir(self.work), [])
+        self.assertIn("the same command goes on", stderr)
+        file, kept = self.journal()
+        train[3] = "0.1"
+        result = self.cairn(*train, check=0)
+        self.assertIn(f"going on with {len(kept)} finished experiments of {file}", result.stderr)
+        self.assertEqual(self.journal()[1][:len(kept)], kept)
+        for access in ("reads", "writes"):
+            self.assertRegex(result.stdout, rf"(?m)^{access}, \d+ experiments\nin use: (regression|physical)$")
+        self.assertRegex(result.stdout, r"(?m)^regression: K = 20, .* R2 .*, median relative error .* %$")
+        self.assertIn("(Intercept)", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^trained with x1 = 1 to \d+, x3 = ")
+        document = self.profile("--train", "--minutes", "0.01", self.work)
+        self.assertEqual(document["trainings"][0]["file"], file)
+        self.assertEqual([model["access"] for model in document["trainings"][0]["models"]], ["read", "write"])
+        with open(file, "w", encoding="utf-8") as journal:
+            journal.write('{"cairn_training": 2}\n')
+        self.refused(*train, says=["another version of Cairn", "remove " + file])
+
+    def test_bad_options_of_training(self):
+        for minutes in ("0", "-1", "nan", "soon", "1e9"):
+            self.refused("profile", "--train", "--minutes=" + minutes, says=f'--minutes: "{minutes}"')
+        self.refused("profile", "--train", "--list", says="--train and --list exclude each other")
+        self.refused("profile", "--train", "--forget", says="--train and --forget exclude each other")
+        self.refused("profile", "--minutes", "1", says="--train")
+        self.refused("profile", "--train", "/no/such/place", says=["/no/such/place: No such file", "create it"])
+        self.refused("profile", "--train", "/proc", says="cairn: /proc: ")
+        self.assertEqual(self.journal(), (None, []), "what cannot be trained has no journal")
+
     @staticmethod
     def has_unnamed_file(pid):
         listing = subprocess.run(["ls", "-l", f"/proc/{pid}/fd"], capture_output=True, text=True, check=False)

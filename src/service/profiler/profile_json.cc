@@ -197,6 +197,13 @@ json profile_json(const DeviceProfile& profile) {
           {"figures", figures_json(profile.figures)}};
 }
 
+Result<DeviceIdentity> identity_of_json(const json& object) {
+  std::string problem;
+  DeviceIdentity identity = read_identity(object, &problem);
+  if (!problem.empty()) return Status(StatusCode::kInvalid, "device: " + problem);
+  return identity;
+}
+
 Result<DeviceProfile> profile_of_json(const json& object) {
   std::string problem;
   DeviceProfile profile;

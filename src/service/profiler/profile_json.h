@@ -19,6 +19,7 @@ nlohmann::json identity_json(const DeviceIdentity& identity);
 nlohmann::json figures_json(const DeviceFigures& figures);
 nlohmann::json profile_json(const DeviceProfile& profile);
 
+Result<DeviceIdentity> identity_of_json(const nlohmann::json& json);
 Result<DeviceProfile> profile_of_json(const nlohmann::json& json);
 
 }  // namespace cairn::profiler
