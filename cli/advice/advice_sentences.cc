@@ -202,6 +202,7 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
                               machine.store.source.starts_with("class")
                                   ? " (`cairn profile DIR` measures it, which halves the intervals)"
                                   : ""));
+  for (std::string& line : trained_sentences(told.trained)) lines.push_back(std::move(line));
   if (told.question.assumes_no_page_cache) {
     lines.push_back(
         "Without Cairn the kernel is taken to keep nothing of the store's files, as it is behind a "

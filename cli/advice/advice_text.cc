@@ -139,6 +139,22 @@ OrderedJson sizes_json(const advice::Sizes& sizes, bool has_target) {
   return object;
 }
 
+OrderedJson trained_json(const TrainedUses& uses) {
+  OrderedJson list = OrderedJson::array();
+  for (const auto& use : uses) {
+    const bool is_physical = use->model.kind == DeviceModelKind::kPhysical;
+    list.push_back({{"place", use->place},
+                    {"access", use->is_read ? "read" : "write"},
+                    {"file", use->file},
+                    {"model", is_physical ? "physical" : "regression"},
+                    {"r_squared", use->model.error().r_squared},
+                    {"error_factor", use->model.error().factor_of_nine_tenths},
+                    {"answered", use->answered},
+                    {"outside", use->outside}});
+  }
+  return list;
+}
+
 OrderedJson improvements_json(const advice::Advice& advice) {
   OrderedJson list = OrderedJson::array();
   for (const advice::Improved& improved : advice.improvements)
@@ -222,6 +238,7 @@ std::string advice_json(const AdviceTold& told) {
       {"fsync_seconds",
        {{"store", advice.store_fsync_seconds}, {"node", advice.node_fsync_seconds}}},
       {"store_figures", told.question.machine.store.source},
+      {"trained", trained_json(told.trained)},
       {"page_cache_bytes", whole(told.question.machine.page_cache_bytes)},
       {"assumptions", assumption_sentences(told)},
       {"config", config_text(told)}};

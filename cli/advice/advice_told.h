@@ -5,12 +5,14 @@
 #pragma once
 
 #include "cli/advice/advice_words.h"
+#include "cli/advice/trained_devices.h"
 
 namespace cairn::cli {
 
 struct AdviceTold {
   advice::Workload work;
   AdviceQuestion question;
+  TrainedUses trained;
   advice::Advice advice;
 };
 

@@ -76,6 +76,7 @@ std::vector<advice::FileTierPlan> tiers_of(const NodeConfig& config) {
 void set_machine(const AdviceWords& words, const WhatIf& what_if, AdviceQuestion* question) {
   advice::Machine& machine = question->machine;
   const auto store = profiler::figures_for(words.store, profiler::TierKind::kDirectory);
+  if (!what_if.store) question->store_directory = words.store;
   machine.store = what_if.store ? class_speed(*what_if.store) : speed_of(store);
   machine.memory = speed_of(profiler::figures_for("", profiler::TierKind::kMemory));
   machine.processors = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));

@@ -28,6 +28,7 @@ struct AdviceWords {
 struct AdviceQuestion {
   advice::Machine machine;
   advice::Wishes wishes;
+  std::string store_directory;         // empty where --what-if names another store
   bool assumes_no_page_cache = false;  // because the store is behind a network
 };
 

@@ -130,9 +130,11 @@ int command_advise(const Arguments& arguments) {
   }
   check_words(words, program);
   // Mistakes of the options come before a run that may take hours.
-  AdviceTold told{.work = {}, .question = question_of(words), .advice = {}};
+  AdviceTold told{.work = {}, .question = question_of(words), .trained = {}, .advice = {}};
   told.work = program.empty() ? read_workload(words.trace) : workload_of_run(words, given, program);
   told.work.accesses.fsyncs = words.fsyncs;
+  told.trained = use_trained_devices(told.question.store_directory, told.work,
+                                     &told.question.machine, &told.question.wishes);
   told.advice = advice::advise(told.work, told.question.machine, told.question.wishes);
   if (!words.write.empty()) write_advice_config(told, words.write, words.force);
   print(words.json ? advice_json(told) : advice_text(told));

@@ -92,6 +92,63 @@ class Advise(CommandTest):
             self.assertIn("mode: bypass", file.read())
         self.cairn("run", "--config", path, "--", "true", check=0)
 
+    def train(self, seconds):
+        """A journal as a training leaves it, of a device whose reads and writes take seconds(threads, size)."""
+        state = os.path.join(self.root, "state", "cairn")
+        if subprocess.run(["stat", "-f", "-c", "%T", self.work], capture_output=True, text=True,
+                          check=True).stdout.strip() == "tmpfs":
+            self.skipTest(self.work + " is in memory")
+        self.cairn("profile", "--seconds", "0.4", "--space", "8M", self.work, check=0)
+        with open(os.path.join(state, "profiles.json"), encoding="utf-8") as file:
+            device = json.load(file)["profiles"][0]["device"]
+        rough = {"latency": 1e-3, "queue_depth": 4, "thread_bandwidth": 1e8, "peak_bandwidth": 1e8, "knee": 1}
+        plan = {"budget_seconds": 60, "space_bytes": 1 << 30, "request_bytes_min": 4096, "seed": 1, "reads": rough,
+                "writes": rough}
+        lines = [{"cairn_training": 1, "equation": 8, "device": device, "plan": plan}]
+        numbers = random.Random(1)
+        for index in range(120):
+            threads, size = numbers.choice((1, 2, 4, 8)), numbers.choice((4096, 16384, 65536, 262144))
+            requests = numbers.randrange(100, 2000)
+            lines.append({"index": index, "access": "write" if index % 2 else "read", "threads": threads,
+                          "request_bytes": size, "requests": requests, "address_range_bytes": 1 << 28,
+                          "seconds": requests * seconds(threads, size) * numbers.uniform(0.97, 1.03), "rounds": 1,
+                          "spread": 0.01, "busy": False})
+        def plain(name):
+            return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in name)
+        path = os.path.join(state, f"training-{plain(device['host'])}-{plain(device['name'])}.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        os.chmod(path, 0o600)
+        return path
+
+    def test_a_trained_device_is_as_fast_as_its_model_says(self):
+        path = self.train(lambda threads, size: 5e-3 * (1 / threads + 1 / 4) + size / 100e6 * (1 / threads + 1 / 4))
+        here = ("--tier", "none", "--store", self.work, "--what-if", "page-cache=0")
+        answer = self.advise("--trace", self.loop(), *here)
+        without = answer["without"]
+        self.assertAlmostEqual(without["io_seconds"], 10000 * 1.25 * (5e-3 + BLOCK / 100e6), delta=4)
+        self.assertLess(without["interval"]["high"], 1.1 * without["io_seconds"])
+        self.assertGreater(without["interval"]["low"], 0.9 * without["io_seconds"])
+        assumed = " ".join(answer["assumptions"])
+        self.assertRegex(assumed, r"Reads of the store are by its trained model, within a factor of 1\.0\d in nine of")
+        [use] = [use for use in answer["trained"] if use["access"] == "read"]
+        self.assertEqual((use["file"], use["model"], use["answered"]), (path, "physical", True))
+        # What the training did not reach is as before it: all but the first read is in requests of 1 MiB.
+        sequential = self.trace([(0.001 * at, False, at, BLOCK) for at in range(2000)], "sequential.csv")
+        outside = self.advise("--trace", sequential, *here)
+        self.assertRegex(" ".join(outside["assumptions"]), r"It does not reach requests of 1 MiB "
+                         r"\(4 KiB to 256 KiB were trained\), so these are by the figures \(measured 2")
+        other = self.advise("--trace", self.loop(), *NETWORK)
+        self.assertEqual(other["trained"], [])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"cairn_training": 2}\n')
+        refused = self.cairn("advise", "--json", "--trace", sequential, *here, check=0)
+        self.assertIn("warning: " + path + ": was written by another version", refused.stderr)
+        os.remove(path)
+        plain = self.advise("--trace", sequential, *here)
+        self.assertAlmostEqual(plain["without"]["io_seconds"], outside["without"]["io_seconds"], delta=0.02)
+        self.assertLess(self.advise("--trace", self.loop(), *here)["without"]["io_seconds"], 30)
+
     def test_the_kernel_may_keep_as_much(self):
         answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=hdd,page-cache=1G")
         self.assertEqual(answer["refusal"], "kernel-cache")

@@ -117,6 +117,24 @@ TEST(DeviceSpeedTest, LatencyIsSharedByWhatIsInFlightAndBandwidthIsNot) {
   EXPECT_DOUBLE_EQ(seconds_of(speed, many), 100 * 1e-3 / 4 + 1);
 }
 
+TEST(DeviceSpeedTest, ATrainedModelAnswersWithItsOwnErrorWhereItFits) {
+  DeviceSpeed speed = slow_store();
+  speed.error = 2;
+  speed.trained = [](const DeviceLoad& load) -> std::optional<TrainedTime> {
+    if (load.direction == Direction::kWrite) return std::nullopt;
+    return TrainedTime{.seconds = 7 * load.requests, .error = 1.1};
+  };
+  const DeviceLoad reads{.direction = Direction::kRead, .requests = 100, .bytes = 100 * kBlock};
+  DeviceLoad writes = reads;
+  writes.direction = Direction::kWrite;
+  EXPECT_DOUBLE_EQ(seconds_of(speed, reads), 700);
+  EXPECT_DOUBLE_EQ(seconds_of(speed, writes), 100 * 2e-3);
+  EXPECT_NEAR(seconds_of(speed.slowed(speed.error), reads), 700 * 1.1, 1e-6);
+  EXPECT_NEAR(seconds_of(speed.slowed(1 / speed.error), reads), 700 / 1.1, 1e-6);
+  EXPECT_DOUBLE_EQ(seconds_of(speed.slowed(speed.error), writes), 100 * 4e-3);
+  EXPECT_EQ(seconds_of(speed, {}), 0) << "nothing is not asked for";
+}
+
 TEST(AccessSummaryTest, PiecesOfABlockAreOneUseAndTheNextBlockIsSequential) {
   Scene scene;
   // The program reads block 0 in two pieces, block 1, and one far away; the trace has the first

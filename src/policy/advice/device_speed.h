@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a device takes for a number of requests: the one place where advice asks for it, so that
-// a model that was fitted to this very device can take over here.
+// How long a device takes for a number of requests: the one place where advice asks for it. A model
+// that was trained on this very device answers for the loads that it was trained with; for all
+// others
 //
 //   time = requests * latency / min(concurrency, queue depth) + bytes / bandwidth
 //
@@ -11,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace cairn::advice {
@@ -24,6 +27,15 @@ struct DeviceLoad {
   double concurrency = 1;  // requests that programs have in flight at a time
 };
 
+// What a trained model says. The error is as DeviceSpeed::error, of this model.
+struct TrainedTime {
+  double seconds = 0;
+  double error = 1;
+};
+
+// None for a load that the model was not trained with.
+using TrainedDevice = std::function<std::optional<TrainedTime>(const DeviceLoad&)>;
+
 struct DeviceSpeed {
   double read_bandwidth = 1e9;
   double write_bandwidth = 1e9;
@@ -33,10 +45,14 @@ struct DeviceSpeed {
   // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
   double error = 2;
   bool is_memory = false;
-  std::string source;  // "measured 2026-11-21", "class default: ssd"
+  std::string source;     // "measured 2026-11-21", "class default: ssd"
+  TrainedDevice trained;  // empty where nothing was
+  double slowness = 1;    // of all slowed()
 
   bool is_valid() const;
-  // The same device if it is so many times slower (below 1: faster).
+  // The same device if it is so many times slower (below 1: faster). What a trained model says
+  // changes by as large a part of its own error: a device that is slower by `error` is one on which
+  // the model is wrong by all of its error.
   DeviceSpeed slowed(double factor) const;
 };
 

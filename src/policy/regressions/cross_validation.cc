@@ -21,6 +21,22 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+// By which factor the two differ, whichever is larger.
+double factor_between(double predicted, double measured) {
+  if (!(predicted > 0) || !(measured > 0)) return CrossValidatedError::kFactorMax;
+  const double factor = std::max(predicted / measured, measured / predicted);
+  return std::min(factor, CrossValidatedError::kFactorMax);
+}
+
+// The least that nine of ten do not exceed. Requires: there are some.
+double nine_tenths_of(std::vector<double> values) {
+  CAIRN_DCHECK(!values.empty());
+  const std::size_t place = (9 * values.size() + 9) / 10 - 1;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place),
+                   values.end());
+  return values[place];
+}
+
 CrossValidatedError error_of(const Observations& observations, const std::vector<double>& predicted,
                              const FoldPlan& plan) {
   CAIRN_DCHECK(predicted.size() == observations.rows());
@@ -28,12 +44,14 @@ CrossValidatedError error_of(const Observations& observations, const std::vector
   double error_squares = 0;
   double total_squares = 0;
   std::vector<double> relative;
+  std::vector<double> factors;
   for (std::size_t row = 0; row < predicted.size(); ++row) {
     const double response = observations.response(row);
     const double error = predicted[row] - response;
     error_squares += error * error;
     total_squares += (response - mean) * (response - mean);
     if (response != 0) relative.push_back(std::abs(error / response));
+    factors.push_back(factor_between(predicted[row], response));
   }
   CrossValidatedError result;
   result.rows = predicted.size();
@@ -41,6 +59,7 @@ CrossValidatedError error_of(const Observations& observations, const std::vector
   if (total_squares > 0) result.r_squared = 1 - error_squares / total_squares;
   result.root_mean_square = std::sqrt(error_squares / static_cast<double>(predicted.size()));
   result.median_relative = median_of(std::move(relative));
+  result.factor_of_nine_tenths = nine_tenths_of(std::move(factors));
   return result;
 }
 
@@ -64,11 +83,12 @@ Status predict_fold(const ModelTrainer& trainer, const Observations& observation
 }  // namespace
 
 std::string CrossValidatedError::text() const {
-  char line[160];
+  char line[192];
   std::snprintf(line, sizeof(line),
-                "K = %zu, seed %llu, %zu rows: R2 %.3f, RMSE %.3g, median relative error %.1f %%",
+                "K = %zu, seed %llu, %zu rows: R2 %.3f, RMSE %.3g, median relative error %.1f %%, "
+                "90 %% within x%.2f",
                 plan.folds, static_cast<unsigned long long>(plan.seed), rows, r_squared,
-                root_mean_square, 100 * median_relative);
+                root_mean_square, 100 * median_relative, factor_of_nine_tenths);
   return line;
 }
 

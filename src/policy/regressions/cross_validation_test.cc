@@ -46,6 +46,24 @@ TEST(CrossValidation, FoldsAreEvenAndSeeded) {
   EXPECT_FALSE(std::is_sorted(folds.begin(), folds.end()));
 }
 
+TEST(CrossValidation, NineOfTenMeasurementsAreWithinTheFactor) {
+  // A model of the constant 10: eighteen rows are off by a factor of 2 to either side, two by 5.
+  Observations observations(1);
+  for (int row = 0; row < 20; ++row) {
+    const double response = row < 2 ? 50 : row % 2 == 0 ? 20 : 5;
+    observations.add(std::array<double, 1>{static_cast<double>(row)}, response);
+  }
+  const auto constant = [](double value) {
+    return [value](const Observations&) -> Result<PointModel> {
+      return PointModel([value](std::span<const double>) { return value; });
+    };
+  };
+  EXPECT_DOUBLE_EQ(cross_validate(constant(10), observations)->factor_of_nine_tenths, 2);
+  EXPECT_DOUBLE_EQ(cross_validate(constant(4), observations)->factor_of_nine_tenths, 5);
+  EXPECT_DOUBLE_EQ(cross_validate(constant(0), observations)->factor_of_nine_tenths,
+                   CrossValidatedError::kFactorMax);
+}
+
 TEST(CrossValidation, AnOverfitShows) {
   const Observations observations = noisy_rows(24);
   const ModelFormula wide = *parse_formula("x1*x2*x3*x4");

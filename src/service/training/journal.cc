@@ -22,6 +22,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kNoDescriptor = -1;
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kOthersMayWrite = 0022;
 
@@ -131,6 +132,18 @@ Result<std::string> read_all(int descriptor, const std::string& file) {
   }
 }
 
+Status check_file(int descriptor, const std::string& file) {
+  struct stat state{};
+  if (::fstat(descriptor, &state) != 0) return Status::from_errno(errno, file);
+  if (!S_ISREG(state.st_mode)) {
+    return {StatusCode::kInvalid, file + ": is not a regular file; remove it"};
+  }
+  if (state.st_uid != ::geteuid() || (state.st_mode & kOthersMayWrite) != 0) {
+    return {StatusCode::kInvalid, file + ": other users may write it" + remove_advice(file)};
+  }
+  return Status::ok();
+}
+
 // Returns: the descriptor, with the lock.
 Result<int> open_locked(const std::string& file) {
   const int error = make_directories(file.substr(0, file.rfind('/')));
@@ -138,15 +151,8 @@ Result<int> open_locked(const std::string& file) {
   const int descriptor =
       ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kFileMode);
   if (descriptor < 0) return Status::from_errno(errno, file);
-  struct stat state{};
-  Status status;
-  if (::fstat(descriptor, &state) != 0) {
-    status = Status::from_errno(errno, file);
-  } else if (!S_ISREG(state.st_mode)) {
-    status = {StatusCode::kInvalid, file + ": is not a regular file; remove it"};
-  } else if (state.st_uid != ::geteuid() || (state.st_mode & kOthersMayWrite) != 0) {
-    status = {StatusCode::kDenied, file + ": other users may write it" + remove_advice(file)};
-  } else if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  Status status = check_file(descriptor, file);
+  if (status && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     status = {StatusCode::kRetry,
               file + ": another process trains this device; wait until it has ended"};
   }
@@ -167,7 +173,7 @@ std::string Journal::file_for(const profiler::DeviceIdentity& identity,
 
 Journal::Journal(std::string file, profiler::DeviceIdentity identity, int descriptor)
     : file_(std::move(file)), identity_(std::move(identity)), descriptor_(descriptor) {
-  CAIRN_CHECK(descriptor_ >= 0);
+  CAIRN_CHECK(!file_.empty());
 }
 
 Journal::Journal(Journal&& other) noexcept
@@ -194,14 +200,37 @@ Result<Journal> Journal::open(const std::string& file, const profiler::DeviceIde
   return journal;
 }
 
+Result<Journal> Journal::read(const std::string& file, const profiler::DeviceIdentity& identity) {
+  const int descriptor =
+      ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return Status::from_errno(errno, file);
+  const Status status = check_file(descriptor, file);
+  Result<std::string> text = status ? read_all(descriptor, file) : Result<std::string>(status);
+  ::close(descriptor);
+  if (!text) return text.status();
+  Journal journal(file, identity, kNoDescriptor);
+  const auto whole = journal.take_lines(*text);
+  if (!whole) return whole.status();
+  return journal;
+}
+
 Status Journal::load() {
-  const Result<std::string> read = read_all(descriptor_, file_);
-  if (!read) return read.status();
-  const std::string& text = *read;
+  const Result<std::string> text = read_all(descriptor_, file_);
+  if (!text) return text.status();
+  const auto whole = take_lines(*text);
+  if (!whole) return whole.status();
+  // The next line must not be glued to half of one.
+  if (*whole < text->size() && ::ftruncate(descriptor_, static_cast<off_t>(*whole)) != 0) {
+    return Status::from_errno(errno, file_);
+  }
+  return Status::ok();
+}
+
+Result<std::size_t> Journal::take_lines(const std::string& text) {
   // A text without any line end may be anybody's, so it is judged before it is cut off.
   const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   if (whole == 0 && !text.empty() && text.front() != '{') {
-    return {StatusCode::kInvalid, file_ + ": is not a journal of a training; move it away"};
+    return Status(StatusCode::kInvalid, file_ + ": is not a journal of a training; move it away");
   }
   for (std::size_t begin = 0; begin < whole;) {
     const std::size_t end = text.find('\n', begin);
@@ -213,11 +242,7 @@ Status Journal::load() {
     }
     begin = end + 1;
   }
-  // The next line must not be glued to half of one.
-  if (whole < text.size() && ::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0) {
-    return Status::from_errno(errno, file_);
-  }
-  return Status::ok();
+  return whole;
 }
 
 Status Journal::read_header(std::string_view line) {
@@ -283,6 +308,7 @@ Status Journal::append(const FinishedExperiment& finished) {
 
 // One write(2): a killed process leaves the line or a part of it, never two mixed.
 Status Journal::write_line(const std::string& line) {
+  CAIRN_CHECK(descriptor_ != kNoDescriptor);
   std::size_t done = 0;
   while (done < line.size()) {
     const ssize_t count = ::write(descriptor_, line.data() + done, line.size() - done);

@@ -8,7 +8,8 @@
 // that cannot be read is left out and counted; its experiment is measured again.
 //
 // Thread safety: one thread. Between processes a lock on the file lets one train at a time.
-// Ownership: owns the descriptor; the file stays, unless it is empty. Units: bytes, seconds.
+// Ownership: owns the descriptor, if it may append; the file stays, unless it is empty. Units:
+// bytes, seconds.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +38,10 @@ struct TrainingPlan {
 struct FinishedExperiment {
   std::size_t index = 0;  // in the order of the training
   Experiment experiment;  // with as many requests as were completed
-  double seconds = 0;
-  unsigned rounds = 1;   // of repetitions
-  double spread = 0;     // of the last round: (longest - shortest) / shortest
-  bool is_busy = false;  // the spread was too large in every round
+  double seconds = 0;     // the median of all repetitions
+  unsigned rounds = 1;    // of repetitions
+  double spread = 0;      // of the last round: (longest - shortest) / shortest
+  bool is_busy = false;   // the spread was too large in every round
 };
 
 class Journal {
@@ -56,6 +57,10 @@ class Journal {
   // the device), kInvalid (no journal), those of the file system. Messages name the file and what
   // to do.
   static Result<Journal> open(const std::string& file, const profiler::DeviceIdentity& identity);
+
+  // As it is now, also while it grows: nothing is locked, made or cut off, and nothing can be
+  // appended. Errors: kNotFound where the device was never trained; else those of open().
+  static Result<Journal> read(const std::string& file, const profiler::DeviceIdentity& identity);
 
   Journal(Journal&& other) noexcept;
   Journal& operator=(Journal&& other) = delete;
@@ -75,6 +80,8 @@ class Journal {
  private:
   Journal(std::string file, profiler::DeviceIdentity identity, int descriptor);
   Status load();
+  // Returns: how many bytes are whole lines.
+  Result<std::size_t> take_lines(const std::string& text);
   Status read_header(std::string_view line);
   void read_experiment(std::string_view line);
   Status write_line(const std::string& line);

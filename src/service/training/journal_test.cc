@@ -66,6 +66,22 @@ class JournalTest : public ::testing::Test {
   std::string file_ = folder_.path() + "/state/training.jsonl";
 };
 
+TEST_F(JournalTest, IsReadWhileItGrowsAndLeftAlone) {
+  EXPECT_EQ(Journal::read(file_, disk_of_test()).status().code(), StatusCode::kNotFound);
+  fill(2);
+  const auto writer = Journal::open(file_, disk_of_test());
+  ASSERT_TRUE(writer);
+  const std::string half = text() + "{\"index\": 3";
+  write(half);
+  const auto reader = Journal::read(file_, disk_of_test());
+  ASSERT_TRUE(reader) << reader.status().message();
+  EXPECT_EQ(reader->finished().size(), 2U);
+  EXPECT_EQ(text(), half);
+  write("");
+  EXPECT_TRUE(Journal::read(file_, disk_of_test())->finished().empty());
+  EXPECT_TRUE(std::ifstream(file_).good()) << "only who may append removes an empty one";
+}
+
 TEST_F(JournalTest, KeepsPlanAndExperiments) {
   fill(3);
   const auto journal = Journal::open(file_, disk_of_test());
