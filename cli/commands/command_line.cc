@@ -22,6 +22,7 @@
 #include "cli/commands/learning_commands.h"
 #include "cli/commands/node_commands.h"
 #include "cli/commands/node_service_command.h"
+#include "cli/commands/picture.h"
 #include "cli/commands/rescue_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/schema_command.h"
@@ -30,6 +31,7 @@
 #include "cli/report/report_command.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/paths.h"
 #include "cli/top/top_command.h"
 #include "cli/trace/trace_command.h"
 #include "service/profiler/device_measure.h"
@@ -304,6 +306,12 @@ int command_profile(const Arguments& arguments) {
                "Fit models of reads and writes to experiments on the devices of the directories "
                "(default: the working directory); goes on where it was interrupted");
   add_text(app, "--minutes", options.minutes, "Time for each training (default: 10)", "MINUTES");
+  add_text(app, "--png", options.picture,
+           "Draw how the trained models fit to this file as well (python3 with matplotlib)",
+           "FILE");
+  options.draw = [&options](const std::string& lines) {
+    draw_picture("training.py", lines, absolute_path(options.picture));
+  };
   app.footer(
       "Exit status: 2 when Cairn cannot measure a place; it measures the others all the same.\n\n"
       "Examples:\n"

@@ -5,6 +5,7 @@
 // Thread safety: plain values and a pure function. Ownership: results are values.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct ProfileOptions {
   bool forget = false;  // remove the figures of the directories, or all
   bool train = false;   // fit models to many experiments instead (train_command.h)
   std::string minutes;  // of a training; empty for the default
+  std::string picture;  // of how its models fit; empty for none
+  // Draws it. Given by the room that draws, which stands above this one.
+  std::function<void(const std::string& lines)> draw;
 };
 
 // What to do about a place that cannot be measured; empty where nothing is known.

@@ -9,10 +9,12 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/size_text.h"
+#include "cli/profile/training_picture.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
@@ -95,6 +97,18 @@ std::string remedy_of_training(const Status& status) {
   return remedy_for(status);
 }
 
+// The remedies for places to measure would send people to the wrong directory.
+std::string remedy_of_journal(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kIncompatible:
+    case StatusCode::kRetry:
+    case StatusCode::kInvalid:
+      return "";  // the message says it
+    default:
+      return "a training is kept there; set XDG_STATE_HOME to a directory that you may write in";
+  }
+}
+
 const char* name_of(AccessKind access) { return access == AccessKind::kRead ? "reads" : "writes"; }
 
 // A device that was trained, with its models.
@@ -104,6 +118,7 @@ struct TrainedPlace {
   profiler::DeviceIdentity identity;
   training::TrainingOutcome outcome;
   std::vector<training::AccessModel> models;
+  std::string picture_lines;
 };
 
 class PlaceTraining {
@@ -115,7 +130,7 @@ class PlaceTraining {
 
   // What to do about the error that run() returned.
   std::string remedy(const Status& status) const {
-    return remedy_.empty() ? remedy_of_training(status) : remedy_;
+    return remedy_ ? *remedy_ : remedy_of_training(status);
   }
 
   Result<TrainedPlace> run(const std::string& store_file) {
@@ -128,7 +143,10 @@ class PlaceTraining {
                     "that you may write in");
     }
     auto journal = training::Journal::open(file, *identity);
-    if (!journal) return journal.status();
+    if (!journal) {
+      remedy_ = remedy_of_journal(journal.status());
+      return journal.status();
+    }
     TrainedPlace place;
     place.directory = directory_;
     place.file = file;
@@ -137,6 +155,7 @@ class PlaceTraining {
     if (place.outcome.end != training::TrainingEnd::kCancelled) {
       tell(fmt::format("fitting the models to {} experiments", place.outcome.finished));
       place.models = training::fit_models(journal->finished());
+      place.picture_lines = picture_lines(directory_, place.models, journal->finished());
     }
     return place;
   }
@@ -239,14 +258,14 @@ class PlaceTraining {
   const double seconds_;
   const std::uint64_t space_;
   double first_look_seconds_ = 0;
-  std::string remedy_;
+  std::optional<std::string> remedy_;
   unsigned busy_told_ = 0;
   std::size_t quarter_told_ = 0;
 };
 
 const ModelFormula& solid_state_formula() {
-  static const ModelFormula formula = formula_of(kSolidStateEquation);
-  return formula;
+  static const ModelFormula kFormula = formula_of(kSolidStateEquation);
+  return kFormula;
 }
 
 std::string ranges_text(const DeviceModel& model) {
@@ -277,7 +296,8 @@ json error_json(const std::optional<CrossValidatedError>& error) {
   if (!error) return nullptr;
   return {{"r_squared", error->r_squared},
           {"root_mean_square", error->root_mean_square},
-          {"median_relative", error->median_relative}};
+          {"median_relative", error->median_relative},
+          {"factor_of_nine_tenths", error->factor_of_nine_tenths}};
 }
 
 json model_json(const training::AccessModel& model) {
@@ -328,6 +348,8 @@ void say_how_to_go_on(const TrainedPlace& place) {
 
 void check_training_options(const ProfileOptions& options) {
   if (!options.train) {
+    if (!options.picture.empty())
+      throw Failure("--png shows how the models of a training fit", "give --train, too");
     if (options.minutes.empty()) return;
     throw Failure("--minutes is the time of a training", "give --train, too, or --seconds");
   }
@@ -347,6 +369,7 @@ int run_training(const ProfileOptions& options, const profiler::ProfileStore& st
   if (directories.empty()) directories.push_back(working_directory());
   json trainings = json::array();
   json failures = json::array();
+  std::string pictured;
   for (const std::string& given : directories) {
     const std::string directory = absolute_path(given);
     PlaceTraining place_training(directory, options);
@@ -356,6 +379,7 @@ int run_training(const ProfileOptions& options, const profiler::ProfileStore& st
       StopSignals::end_by_signal();
       if (!options.json) print(place_text(*place));
       trainings.push_back(place_json(*place));
+      pictured += place->picture_lines;
       continue;
     }
     StopSignals::end_by_signal();
@@ -368,6 +392,7 @@ int run_training(const ProfileOptions& options, const profiler::ProfileStore& st
     const json document = {{"trainings", trainings}, {"failures", failures}};
     print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   }
+  if (!options.picture.empty() && !pictured.empty()) options.draw(pictured);
   return failures.empty() ? kExitOk : kExitRefused;
 }
 

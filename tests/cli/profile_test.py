@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`cairn profile` as a user meets it: what it measures, keeps, lists and refuses."""
+import importlib.util
 import json
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 from command_test import CAIRN, CommandTest
@@ -157,10 +159,21 @@ class Profile(CommandTest):
         self.assertEqual(self.journal()[1][:len(kept)], kept)
         for access in ("reads", "writes"):
             self.assertRegex(result.stdout, rf"(?m)^{access}, \d+ experiments\nin use: (regression|physical)$")
-        self.assertRegex(result.stdout, r"(?m)^regression: K = 20, .* R2 .*, median relative error .* %$")
+        self.assertRegex(result.stdout, r"(?m)^regression: K = 20, .* R2 .*, median relative error .* %, "
+                         r"90 % within x\d+\.\d\d$")
         self.assertIn("(Intercept)", result.stdout)
         self.assertRegex(result.stdout, r"(?m)^trained with x1 = 1 to \d+, x3 = ")
-        document = self.profile("--train", "--minutes", "0.01", self.work)
+        picture = os.path.join(self.root, "fit.png")
+        can_draw = importlib.util.find_spec("matplotlib") is not None
+        python = {"PATH": os.path.dirname(sys.executable) + os.pathsep + self.environment.get("PATH", "")}
+        result = self.cairn("profile", "--train", "--minutes", "0.01", "--json", "--png", picture, self.work,
+                            environment=python, check=0 if can_draw else 2)
+        if can_draw:
+            with open(picture, "rb") as drawn:
+                self.assertEqual(drawn.read(8), b"\x89PNG\r\n\x1a\n")
+        else:
+            self.assertIn("matplotlib is missing: install", result.stderr)
+        document = json.loads(result.stdout)
         self.assertEqual(document["trainings"][0]["file"], file)
         self.assertEqual([model["access"] for model in document["trainings"][0]["models"]], ["read", "write"])
         with open(file, "w", encoding="utf-8") as journal:
@@ -173,8 +186,14 @@ class Profile(CommandTest):
         self.refused("profile", "--train", "--list", says="--train and --list exclude each other")
         self.refused("profile", "--train", "--forget", says="--train and --forget exclude each other")
         self.refused("profile", "--minutes", "1", says="--train")
+        self.refused("profile", "--png", "fit.png", says="give --train, too")
         self.refused("profile", "--train", "/no/such/place", says=["/no/such/place: No such file", "create it"])
         self.refused("profile", "--train", "/proc", says="cairn: /proc: ")
+        blocked = os.path.join(self.root, "no-directory")
+        with open(blocked, "w", encoding="utf-8"):
+            pass
+        self.refused("profile", "--train", self.work, environment={"XDG_STATE_HOME": blocked},
+                     says=[blocked, "a training is kept there; set XDG_STATE_HOME"])
         self.assertEqual(self.journal(), (None, []), "what cannot be trained has no journal")
 
     @staticmethod

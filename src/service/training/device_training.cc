@@ -25,6 +25,14 @@ double seconds_per_request(const ExperimentTime& time) {
   return time.seconds / static_cast<double>(time.requests);
 }
 
+// The middle one; the mean of the two in the middle of an even number. Requires: there are some.
+double median_of(std::vector<double> times) {
+  CAIRN_CHECK(!times.empty());
+  std::ranges::sort(times);
+  const std::size_t middle = times.size() / 2;
+  return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
 class TrainingWalk {
  public:
   TrainingWalk(Journal* journal, const ExperimentDesign& design, ExperimentBench* bench,
@@ -74,19 +82,23 @@ class TrainingWalk {
     FinishedExperiment finished;
     finished.index = index;
     finished.experiment = design_.experiments[index];
+    std::vector<double> times;
     for (finished.rounds = 1;; ++finished.rounds) {
-      CAIRN_RETURN_IF_ERROR(measure_round(&finished));
+      CAIRN_RETURN_IF_ERROR(measure_round(&finished, &times));
       finished.is_busy = finished.spread > kSpreadMax;
+      // A burst of somebody else's requests spoils a repetition or two, and not the middle of all.
+      finished.seconds = median_of(times) * static_cast<double>(finished.experiment.requests);
       if (!finished.is_busy || finished.rounds == kRoundsMax) return finished;
       tell(finished.spread, finished.rounds);
     }
   }
 
-  Status measure_round(FinishedExperiment* finished) {
+  // Adds the seconds of a request in each repetition to `all`.
+  Status measure_round(FinishedExperiment* finished, std::vector<double>* all) {
     const Experiment& wanted = design_.experiments[finished->index];
     const double patience = std::max(kPatience * wanted.expected_seconds, kPatienceMin);
     std::array<double, kRepetitions> times{};
-    std::uint64_t requests = wanted.requests;
+    std::uint64_t requests = finished->experiment.requests;
     for (double& time : times) {
       const auto measured = bench_->run(wanted, static_cast<std::int64_t>(patience * 1e9));
       if (!measured) return measured.status();
@@ -95,10 +107,8 @@ class TrainingWalk {
     }
     const auto [shortest, longest] = std::ranges::minmax(times);
     if (!(shortest > 0)) return {StatusCode::kUnavailable, "a request took no time"};
-    double sum = 0;
-    for (const double time : times) sum += time;
+    all->insert(all->end(), times.begin(), times.end());
     finished->experiment.requests = requests;
-    finished->seconds = sum / kRepetitions * static_cast<double>(requests);
     finished->spread = (longest - shortest) / shortest;
     return Status::ok();
   }
@@ -126,16 +136,10 @@ class TrainingWalk {
 AccessModel fit_access(const std::vector<FinishedExperiment>& finished, AccessKind access) {
   AccessModel result;
   result.access = access;
-  constexpr std::size_t kParameters = 4;  // x1, x3, x4, x5
-  Observations observations(kParameters);
+  Observations observations(std::tuple_size_v<decltype(point_of({}))>);
   for (const FinishedExperiment& one : finished) {
-    const Experiment& experiment = one.experiment;
-    if (experiment.access != access) continue;
-    const std::array<double, kParameters> point = {
-        static_cast<double>(experiment.threads), static_cast<double>(experiment.request_bytes),
-        static_cast<double>(experiment.requests),
-        static_cast<double>(experiment.address_range_bytes)};
-    observations.add(point, one.seconds);
+    if (one.experiment.access != access) continue;
+    observations.add(point_of(one.experiment), one.seconds);
   }
   result.experiments = observations.rows();
   if (observations.rows() == 0) {
@@ -202,6 +206,12 @@ Result<TrainingOutcome> train(Journal* journal, const ExperimentDesign& design,
                               ExperimentBench* bench, const TrainingOptions& options) {
   CAIRN_CHECK(options.seconds > 0);
   return TrainingWalk(journal, design, bench, options).run();
+}
+
+std::array<double, 4> point_of(const Experiment& experiment) {
+  return {static_cast<double>(experiment.threads), static_cast<double>(experiment.request_bytes),
+          static_cast<double>(experiment.requests),
+          static_cast<double>(experiment.address_range_bytes)};
 }
 
 std::vector<AccessModel> fit_models(const std::vector<FinishedExperiment>& finished) {

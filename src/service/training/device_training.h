@@ -11,6 +11,7 @@
 // borrows the journal and the bench. Units: seconds.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +75,9 @@ Result<ExperimentDesign> design_of(const TrainingPlan& plan);
 // Requires: the journal has a plan, and `design` follows from it.
 Result<TrainingOutcome> train(Journal* journal, const ExperimentDesign& design,
                               ExperimentBench* bench, const TrainingOptions& options);
+
+// As equation 8 takes it: x1, x3, x4, x5.
+std::array<double, 4> point_of(const Experiment& experiment);
 
 // Reads first, then writes.
 std::vector<AccessModel> fit_models(const std::vector<FinishedExperiment>& finished);

@@ -113,6 +113,13 @@ TEST_F(DeviceTrainingTest, SpreadIsNoticedAndMeasuredAgain) {
   EXPECT_EQ(outcome.busy, 0U);
   EXPECT_EQ(journal.finished()[0].rounds, 2U);
   EXPECT_LT(journal.finished()[0].spread, kSpreadMax);
+  const Experiment& first = journal.finished()[0].experiment;
+  const double undisturbed =
+      device_of_test().seconds({.threads = static_cast<double>(first.threads),
+                                .requests = static_cast<double>(first.requests),
+                                .request_bytes = static_cast<double>(first.request_bytes)});
+  EXPECT_NEAR(journal.finished()[0].seconds, undisturbed, 0.03 * undisturbed)
+      << "the repetition that was disturbed does not count";
 }
 
 TEST_F(DeviceTrainingTest, BusyThroughoutIsMarkedAfterThreeRounds) {
