@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "service/durable_log/record_stream.h"
 
 namespace cairn::durable {
 
@@ -82,26 +83,27 @@ Result<ScanReport> LogScan::run(Payloads payloads, const RecordVisitor& visit) {
   next_ = 0;
   // Without its oldest segment the log has a gap before the first record that is left.
   if (!segments_.empty()) next_ = segments_.front().header.words[lacks_oldest_ ? 2 : 0];
+  std::vector<SegmentFile> files;
+  for (const LogSegment& segment : segments_)
+    files.push_back({segment.file.get(), segment.header.segment});
+  RecordStream stream(std::move(files), superblock_.log(), payloads);
   for (std::size_t index = 0; index < segments_.size(); ++index) {
     LogSegment& segment = segments_[index];
     note_segment(segment);
-    SegmentReader reader(*segment.file, superblock_.log(), segment.header.segment);
-    Waiting waiting{{}, index};
-    Found found = Found::kEnd;
     std::uint64_t last = segment.header.words[0] - 1;
-    while ((found = reader.next(payloads, waiting.record)) == Found::kRecord ||
-           found == Found::kSkippedRecord) {
-      const RecordHeader& header = waiting.record.header;
+    RecordStream::Item item;
+    while ((item = stream.next()).found != Found::kEnd) {
+      if (item.found == Found::kError) return Status::from_errno(stream.error(), segment.name);
+      const RecordHeader& header = item.record.header;
       if (header.kind == RecordKind::kSegment) continue;
       // Numbers grow along the file: anything else is the content of a damaged record.
       if (raw(header.lsn) <= last) continue;
       last = raw(header.lsn);
-      segment.end = reader.end();
+      segment.end = item.end;
       durable_ = std::max(durable_, header.durable);
-      waiting_.push_back(waiting);
+      waiting_.push_back({std::move(item.record), index});
       drain(report, visit);
     }
-    if (found == Found::kError) return Status::from_errno(reader.error(), segment.name);
   }
   CAIRN_RETURN_IF_ERROR(finish(report, visit));
   return report;

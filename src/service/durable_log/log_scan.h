@@ -48,13 +48,19 @@ struct ScanReport {
 // Called for each record in order. Its payload: SegmentReader's FoundRecord.
 using RecordVisitor = std::function<void(const FoundRecord& record, const LogSegment& segment)>;
 
+// Hears of what DurableLog::open() finds, and gets its report.
+struct FoundLog {
+  RecordVisitor visit;
+  ScanReport report;
+};
+
 class LogScan {
  public:
   // Finds the segments. Errors: of the storage. A folder without segments is an empty log.
   static Result<LogScan> open(LogStorage& storage, const Superblock& superblock);
 
   // kWhereCheap: payloads of data records that were durable may be unverified; their reader
-  // checks them.
+  // checks them. `visit` is called by the calling thread, while others read on.
   Result<ScanReport> run(Payloads payloads, const RecordVisitor& visit);
 
   const std::vector<LogSegment>& segments() const { return segments_; }
