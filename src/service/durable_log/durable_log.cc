@@ -31,14 +31,14 @@ std::uint64_t word(std::int64_t value) { return static_cast<std::uint64_t>(value
 }  // namespace
 
 Result<std::unique_ptr<DurableLog>> DurableLog::open(const std::string& tier_directory,
-                                                     const LogOptions& options) {
+                                                     const LogOptions& options, FoundLog* found) {
   auto storage = open_directory_storage(tier_directory, FolderWanted::kMade);
   if (!storage) return storage.status();
-  return open(std::move(*storage), options);
+  return open(std::move(*storage), options, found);
 }
 
 Result<std::unique_ptr<DurableLog>> DurableLog::open(std::unique_ptr<LogStorage> storage,
-                                                     const LogOptions& options) {
+                                                     const LogOptions& options, FoundLog* found) {
   auto superblock = open_superblock(*storage, SuperblockLock::kTaken);
   if (!superblock && superblock.status().code() == StatusCode::kNotFound) {
     CAIRN_RETURN_IF_ERROR(make_superblock(*storage, options.segment_bytes));
@@ -53,7 +53,7 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(std::unique_ptr<LogStorage>
     superblock = std::move(renewed);
   }
   auto core = std::make_unique<LogCore>(std::move(storage), std::move(*superblock), options);
-  CAIRN_RETURN_IF_ERROR(core->start());
+  CAIRN_RETURN_IF_ERROR(core->start(found));
   return std::unique_ptr<DurableLog>(new DurableLog(std::move(core)));
 }
 
@@ -80,6 +80,8 @@ Result<Lsn> DurableLog::append_data(LogObject object, const DataRange& range,
                         {range.offset, state.size, word(state.mtime_ns)},
                         range.bytes});
 }
+
+std::size_t DurableLog::data_bytes_max() const { return core_->data_bytes_max(); }
 
 Result<Lsn> DurableLog::append_size(LogObject object, const FileState& state) {
   CAIRN_CHECK(object != LogObject::kNone);

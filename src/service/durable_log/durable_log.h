@@ -45,6 +45,7 @@
 namespace cairn::durable {
 
 class LogCore;
+struct FoundLog;
 
 class DurableLog {
  public:
@@ -53,10 +54,14 @@ class DurableLog {
   // recovery (service/replay) should have run first.
   // Errors: kUnavailable: another node has it; kIncompatible: another version; kDenied; kInvalid:
   // damaged; the messages say what to do.
+  // `found` hears of all records that the log has, as a scan would tell it of them: a recovery
+  // need not read the log again.
   static Result<std::unique_ptr<DurableLog>> open(const std::string& tier_directory,
-                                                  const LogOptions& options);
+                                                  const LogOptions& options,
+                                                  FoundLog* found = nullptr);
   static Result<std::unique_ptr<DurableLog>> open(std::unique_ptr<LogStorage> storage,
-                                                  const LogOptions& options);
+                                                  const LogOptions& options,
+                                                  FoundLog* found = nullptr);
   // Flushes and closes in order, as close() does, unless the log has failed.
   ~DurableLog();
   DurableLog(const DurableLog&) = delete;
@@ -80,6 +85,8 @@ class DurableLog {
   // Errors: kExhausted: the log is full (ENOSPC): store what pressure() names, or store the file
   // itself; kNotFound: no such object; kInvalid: too long; else the log has failed.
   Result<Lsn> append_data(LogObject object, const DataRange& range, const FileState& state);
+  // The most bytes that one record of data takes.
+  std::size_t data_bytes_max() const;
   Result<Lsn> append_size(LogObject object, const FileState& state);
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
   // The file's last name is gone, and nobody can reach it. The store may have lost neither for good

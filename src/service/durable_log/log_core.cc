@@ -160,7 +160,7 @@ void LogCore::forget(LogObject number) {
 }
 
 Result<Lsn> LogCore::append(const RecordDraft& draft) {
-  if (draft.payload.size() > kDataBytesMax || draft.payload.size() > ring_.segment_bytes() / 4) {
+  if (draft.payload.size() > data_bytes_max()) {
     return Status(StatusCode::kInvalid, "too much for one record of the durable log", EINVAL);
   }
   std::vector<std::byte> buffer = take_buffer();

@@ -8,6 +8,7 @@
 // Thread safety: all public functions, from any thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -27,6 +28,7 @@
 
 namespace cairn::durable {
 
+struct FoundLog;
 class LogScan;
 
 // What a record says, before it has a number and a place.
@@ -46,14 +48,18 @@ class LogCore {
           const LogOptions& options);
   ~LogCore();
 
-  // Takes over what the log has, begins a new segment, starts the threads.
-  Status start();
+  // Takes over what the log has and tells `found` (null: nobody) of it; begins a segment, starts
+  // the threads.
+  Status start(FoundLog* found);
 
   LogObject find(const ObjectKey& key) const;
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
   void forget(LogObject object);
   Result<Lsn> append(const RecordDraft& draft);
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
+  std::size_t data_bytes_max() const {
+    return std::min<std::size_t>(kDataBytesMax, ring_.segment_bytes() / 4);
+  }
   // The mark of this start of the machine.
   std::uint64_t boot() const { return boot_; }
   Result<Lsn> append_removed(LogObject object);
@@ -81,7 +87,7 @@ class LogCore {
     RecordHeader header;
   };
 
-  Status adopt(LogScan& scan);
+  Status adopt(LogScan& scan, FoundLog* found);
   void drop_idle_objects();
   void note_found(const RecordHeader& header, Bytes payload);
   void apply(const RecordHeader& header, Bytes payload);

@@ -23,10 +23,10 @@ std::uint64_t first_segment_behind(std::uint64_t newest) {
 
 }  // namespace
 
-Status LogCore::start() {
+Status LogCore::start(FoundLog* found) {
   auto scan = LogScan::open(*storage_, superblock_.content);
   if (!scan) return scan.status();
-  CAIRN_RETURN_IF_ERROR(adopt(*scan));
+  CAIRN_RETURN_IF_ERROR(adopt(*scan, found));
   Lock lock(mutex_);
   if (!ring_.has_ready()) {
     auto made = ring_.make_segment(ring_.next_name());
@@ -52,7 +52,7 @@ Status LogCore::start() {
 }
 
 // What counts of the log is made durable, so that the next segment can say so.
-Status LogCore::adopt(LogScan& scan) {
+Status LogCore::adopt(LogScan& scan, FoundLog* found) {
   for (const std::string& name : scan.spare()) ring_.note_name(name);
   for (LogSegment& segment : scan.segments()) ring_.note_name(segment.name);
   for (const LogSegment& segment : scan.segments()) {
@@ -62,12 +62,14 @@ Status LogCore::adopt(LogScan& scan) {
     used.first = static_cast<Lsn>(segment.header.words[0]);
     ring_.used().push_back(std::move(used));
   }
-  auto report =
-      scan.run(Payloads::kWhereCheap, [this](const FoundRecord& record, const LogSegment& segment) {
-        ring_.find(segment.header.segment)->last = record.header.lsn;
-        note_found(record.header, record.payload);
-      });
+  auto report = scan.run(Payloads::kWhereCheap,
+                         [this, found](const FoundRecord& record, const LogSegment& segment) {
+                           ring_.find(segment.header.segment)->last = record.header.lsn;
+                           note_found(record.header, record.payload);
+                           if (found != nullptr) found->visit(record, segment);
+                         });
   if (!report) return report.status();
+  if (found != nullptr) found->report = *report;
   drop_idle_objects();
   for (LogSegment& segment : scan.segments()) {
     const int error = segment.file->flush();

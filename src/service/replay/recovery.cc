@@ -50,7 +50,7 @@ class Recovery {
 
  private:
   Status open_log(const std::string& tier);
-  Result<std::vector<PendingFile>> look();
+  std::vector<PendingFile> look();
   Status batch(std::span<PendingFile* const> files);
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
@@ -76,6 +76,8 @@ class Recovery {
   std::unique_ptr<LogStorage> storage_;
   OpenSuperblock superblock_;
   std::unique_ptr<DurableLog> log_;
+  LogIndex index_;
+  // It has the segments that the log still has; what is pending lies in them.
   std::unique_ptr<LogScan> scan_;
   std::unique_ptr<ExtentCopy> extents_;
   std::unique_ptr<RemovedFiles> removed_;
@@ -86,7 +88,7 @@ class Recovery {
 };
 
 // The log is opened for writing first: that takes the lock, and begins a segment for what recovery
-// has to say. Records up to there are what there is to restore.
+// has to say. Records up to there are what there is to restore, and the opening reads them anyway.
 Status Recovery::open_log(const std::string& tier) {
   auto storage = open_directory_storage(tier, FolderWanted::kExisting);
   if (!storage) return storage.status();
@@ -95,35 +97,37 @@ Status Recovery::open_log(const std::string& tier) {
       open_superblock(*storage_, options_.dry_run ? SuperblockLock::kTaken : SuperblockLock::kNone);
   if (!superblock) return superblock.status();
   superblock_ = std::move(*superblock);
+  const RecordVisitor visit = [this](const FoundRecord& record, const LogSegment& segment) {
+    index_.add(record, segment);
+  };
   if (!options_.dry_run) {
-    auto log = DurableLog::open(tier, {});
+    FoundLog found{visit, {}};
+    auto log = DurableLog::open(tier, {}, &found);
     if (!log) return log.status();
     log_ = std::move(*log);
+    report_.scan = std::move(found.report);
   }
   auto scan = LogScan::open(*storage_, superblock_.content);
   if (!scan) return scan.status();
   scan_ = std::make_unique<LogScan>(std::move(*scan));
+  if (!options_.dry_run) return Status::ok();
+  auto scanned = scan_->run(Payloads::kVerified, visit);
+  if (!scanned) return scanned.status();
+  report_.scan = std::move(*scanned);
   return Status::ok();
 }
 
 // What there is to restore.
-Result<std::vector<PendingFile>> Recovery::look() {
-  LogIndex index;
-  auto scanned = scan_->run(
-      options_.dry_run ? Payloads::kVerified : Payloads::kWhereCheap,
-      [&](const FoundRecord& record, const LogSegment& segment) { index.add(record, segment); });
-  if (!scanned) return scanned.status();
-  report_.scan = std::move(*scanned);
-  directories_ = index.take_directories();
-  return index.take_pending();
+std::vector<PendingFile> Recovery::look() {
+  directories_ = index_.take_directories();
+  return index_.take_pending();
 }
 
 Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
   CAIRN_CHECK(!options_.dry_run);
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  const auto files = look();
-  if (!files) return files.status();
-  for (const PendingFile& file : *files) {
+  const std::vector<PendingFile> files = look();
+  for (const PendingFile& file : files) {
     if (is_stored(file.identity))
       CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
   }
@@ -138,9 +142,7 @@ Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
 
 Status Recovery::run(const std::string& tier) {
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  auto found = look();
-  if (!found) return found.status();
-  std::vector<PendingFile>& files = *found;
+  std::vector<PendingFile> files = look();
   removed_ = std::make_unique<RemovedFiles>(files, [this](const char* name) { step(name); });
   for (const PendingFile& file : files) all_bytes_ += file.bytes();
   plan_names(files);
