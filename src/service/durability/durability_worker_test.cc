@@ -34,6 +34,30 @@ TEST_F(DurabilityWorkerTest, OnlyPagesThatChangedAreLogged) {
   EXPECT_LE(appended, 2 * kPageBytes);
 }
 
+// Recovery looks at each record before it restores the first one.
+TEST_F(DurabilityWorkerTest, NeighboursThatHaveChangedAreOneRecord) {
+  constexpr std::size_t kBlocks = 11;
+  // A page alone, a block alone, two runs of four, one of three, and its neighbour's first page.
+  write(60 * kBlockBytes, "alone");
+  write(40 * kBlockBytes, std::string(kBlockBytes, 'm'));
+  std::string text;
+  for (std::size_t page = 0; page < kBlocks * kBlockBytes / kPageBytes + 1; ++page)
+    text += std::string(kPageBytes, static_cast<char>('0' + page % 70));
+  write(0, text);
+  ASSERT_EQ(make_durable(), 0);
+  // An object's statement for each of its segments, and little else.
+  EXPECT_LE(log_->figures().appended_records, 12u);
+  // What has one record is logged again by the page.
+  const std::uint64_t before = log_->figures().appended_bytes;
+  write(2 * kBlockBytes, "x");
+  ASSERT_EQ(make_durable(), 0);
+  EXPECT_LE(log_->figures().appended_bytes - before, 2 * kPageBytes);
+  EXPECT_TRUE(survives(text.substr(0, 4 * kBlockBytes)));
+  EXPECT_TRUE(survives(text.substr(4 * kBlockBytes, 4 * kBlockBytes)));
+  EXPECT_TRUE(survives(text.substr(8 * kBlockBytes, 3 * kBlockBytes)));
+  EXPECT_TRUE(survives(text.substr(11 * kBlockBytes)));
+}
+
 // Whether the log had taken a record before its flush failed decides what the caller hears: after a
 // crash such a record might come back, and be older than what the store has by then.
 TEST_F(DurabilityWorkerTest, WhatALogThatFailsDoesNotTakeGoesToTheStore) {

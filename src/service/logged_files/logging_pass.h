@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the dirty blocks of a file: what has changed since the log has last had it is
-// appended.
+// appended. Neighbouring blocks of which all has changed become one record: recovery looks at each
+// record, and a device reads few large ones sooner than many small ones.
 //
 // Thread safety: the file's lock. Ownership: borrows everything.
 #pragma once
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,6 +30,8 @@ inline constexpr auto kShapePause = std::chrono::microseconds(50);
 // A sparse file has few dirty blocks in a long range of numbers.
 inline constexpr std::uint32_t kNumbersToTry = 256;
 inline constexpr int kMapLooksMax = 4;
+// Blocks in one record. A damaged byte costs the whole record, so there are not more.
+inline constexpr std::size_t kRunBlocksMax = 8;
 
 // One pass over the dirty blocks of a file. Requires: the file's lock.
 class LoggingPass {
@@ -47,16 +52,20 @@ class LoggingPass {
   }
   Status run(LogPortion* portion) {
     portion->is_last = false;
-    for (const std::uint32_t number : dirty_numbers()) {
+    const std::vector<std::uint32_t> numbers = dirty_numbers();
+    for (std::size_t at = 0; at < numbers.size(); ++at) {
+      const std::uint32_t number = numbers[at];
       if (number < portion->first) continue;
       if (logged_bytes_ > portion->bytes_max) {
         portion->first = number;
-        return Status::ok();
+        return log_run();
       }
+      if (at + 1 < numbers.size() && numbers[at + 1] == number + 1) make_run_bytes();
       if (Status status = log_block(number, portion); !status) return status;
     }
     portion->is_last = true;
-    Status status = log_state();
+    Status status = log_run();
+    if (status) status = log_state();
     if (!status || portion->unreadable == 0) return status;
     return Status::from_errno(-portion->unreadable, "cannot read a block for the log");
   }
@@ -162,10 +171,10 @@ class LoggingPass {
     if (copy->pages == 0) return 0;
     const TierPlace place = with_.memory.place_of(block.bucket());
     const std::byte* bytes = place.address();
-    if (bytes == nullptr) return place.read(bytes_.data()) == 0 ? 0 : read_page_by_page(copy);
+    if (bytes == nullptr) return place.read(slot_) == 0 ? 0 : read_page_by_page(copy);
     for (unsigned page = 0; page < kPagesPerBlock; ++page) {
       if ((copy->pages >> page & 1) != 0)
-        std::copy_n(bytes + page * kPageBytes, kPageBytes, bytes_.data() + page * kPageBytes);
+        std::copy_n(bytes + page * kPageBytes, kPageBytes, slot_ + page * kPageBytes);
     }
     return 0;
   }
@@ -179,7 +188,7 @@ class LoggingPass {
       if ((copy->pages & bit) == 0) continue;
       const std::size_t begin = page * kPageBytes;
       const TierPlace place = with_.memory.place_of(copy->bucket, begin, kPageBytes);
-      const int failed = place.read(bytes_.data() + begin);
+      const int failed = place.read(slot_ + begin);
       if (failed == 0) continue;
       copy->pages = static_cast<std::uint16_t>(copy->pages & ~bit);
       error = failed;
@@ -206,6 +215,10 @@ class LoggingPass {
   Status log_block(std::uint32_t raw_number, LogPortion* portion) {
     const auto number = static_cast<BlockNumber>(raw_number);
     if (is_unchanged(number)) return Status::ok();
+    if (!run_.empty() && raw_number != run_first_ + run_.size()) {
+      if (Status status = log_run(); !status) return status;
+    }
+    slot_ = run_bytes_ == nullptr ? bytes_.data() : run_bytes_.get() + run_.size() * kBlockBytes;
     Copy copy;
     int error = 0;
     if (!copy_in_peace(number, &copy, &error)) {
@@ -228,18 +241,62 @@ class LoggingPass {
     // Until they are in the log, nothing is known of them.
     known.pages = static_cast<std::uint16_t>(known.pages & ~changed);
     known.sequence = copy.sequence - 1;
+    if (changed == kAllPages && copy.inside == kBlockBytes && run_bytes_ != nullptr)
+      return join_run(raw_number, copy);
+    if (Status status = log_run(); !status) return status;
     if (Status status = append_pages(number, copy, changed); !status) return status;
-    known.pages |= changed;
-    known.stale = static_cast<std::uint16_t>(known.stale & ~changed);
-    if (changed != 0) known.lsn = file_.upto;
-    known.bucket = copy.bucket;
+    note_logged(known, copy, changed);
     // A block of which a page is missing is looked at again.
     if (error == 0) known.sequence = copy.sequence;
     return Status::ok();
   }
 
+  void note_logged(LoggedBlock& known, const Copy& copy, std::uint16_t changed) const {
+    known.pages |= changed;
+    known.stale = static_cast<std::uint16_t>(known.stale & ~changed);
+    if (changed != 0) known.lsn = file_.upto;
+    known.bucket = copy.bucket;
+  }
+
+  // Only where blocks follow each other: a small pass needs no memory. Without it, or where the
+  // log's segments are small, each block has its own record.
+  void make_run_bytes() {
+    if (run_bytes_ != nullptr || object_.dirty_blocks.load(std::memory_order_relaxed) < 2) return;
+    run_blocks_max_ = std::min(kRunBlocksMax, with_.log.data_bytes_max() / kBlockBytes);
+    if (run_blocks_max_ < 2) return;
+    run_bytes_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(kPageBytes, run_blocks_max_ * kBlockBytes)));
+  }
+
+  // The block lies in the run's next slot.
+  Status join_run(std::uint32_t number, const Copy& copy) {
+    if (run_.empty()) run_first_ = number;
+    CAIRN_CHECK(number == run_first_ + run_.size() && run_.size() < run_blocks_max_);
+    run_.push_back(copy);
+    logged_bytes_ += kBlockBytes;
+    return run_.size() == run_blocks_max_ ? log_run() : Status::ok();
+  }
+
+  // Nothing is known of its blocks until they are in the log.
+  Status log_run() {
+    if (run_.empty()) return Status::ok();
+    const std::vector<Copy> run = std::exchange(run_, {});
+    const std::span<const std::byte> bytes(run_bytes_.get(), run.size() * kBlockBytes);
+    const durable::FileState state = state_now();
+    const std::uint64_t offset = offset_of(static_cast<BlockNumber>(run_first_));
+    const auto lsn = with_.log.append_data(file_.number, {offset, bytes}, state);
+    if (!lsn) return lsn.status();
+    note(*lsn, state);
+    for (std::size_t at = 0; at < run.size(); ++at) {
+      LoggedBlock& known = file_.blocks[run_first_ + static_cast<std::uint32_t>(at)];
+      note_logged(known, run[at], kAllPages);
+      known.sequence = run[at].sequence;
+    }
+    return Status::ok();
+  }
+
   std::uint64_t digest_of(const Copy& copy, unsigned page) const {
-    return page_digest(bytes_.data() + page * kPageBytes, bytes_of_page(copy, page), with_.seed);
+    return page_digest(slot_ + page * kPageBytes, bytes_of_page(copy, page), with_.seed);
   }
 
   bool is_behind_end(std::uint32_t number) const {
@@ -259,8 +316,7 @@ class LoggingPass {
       unsigned past = page;
       while (past < kPagesPerBlock && (changed >> past & 1) != 0) ++past;
       const std::size_t end = std::min<std::size_t>(past * kPageBytes, copy.inside);
-      const std::span<const std::byte> bytes(bytes_.data() + page * kPageBytes,
-                                             end - page * kPageBytes);
+      const std::span<const std::byte> bytes(slot_ + page * kPageBytes, end - page * kPageBytes);
       const durable::FileState state = state_now();
       const auto lsn = with_.log.append_data(file_.number,
                                              {offset_of(number) + page * kPageBytes, bytes}, state);
@@ -300,7 +356,16 @@ class LoggingPass {
   durable::Lsn last_ = durable::Lsn::kNone;
   std::uint64_t logged_bytes_ = 0;
   bool was_disturbed_ = false;
+  struct Release {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  // Neighbours from run_first_ on, copied and not appended yet.
+  std::vector<Copy> run_;
+  std::uint32_t run_first_ = 0;
+  std::size_t run_blocks_max_ = 0;
+  std::unique_ptr<std::byte, Release> run_bytes_;
   alignas(kPageBytes) std::array<std::byte, kBlockBytes> bytes_;
+  std::byte* slot_ = bytes_.data();  // where the block is that is being looked at
 };
 
 }  // namespace cairn::node

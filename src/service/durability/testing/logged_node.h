@@ -95,11 +95,13 @@ class LoggedNode : public ::testing::Test {
 
   // Nothing but the disk is left.
   bool survives(const std::string& text) {
-    disk_.cut_after(0);
-    worker_->stop();
-    worker_.reset();
-    RandomSource random(7);
-    disk_.restore_power(random);
+    if (worker_) {
+      disk_.cut_after(0);
+      worker_->stop();
+      worker_.reset();
+      RandomSource random(7);
+      disk_.restore_power(random);
+    }
     for (const auto& [name, bytes] : disk_.contents()) {
       const auto* begin = reinterpret_cast<const std::byte*>(text.data());
       if (std::search(bytes.begin(), bytes.end(), begin, begin + text.size()) != bytes.end())
