@@ -98,10 +98,15 @@ bool ExtentCopy::append(const Piece& piece, Chunk& chunk) {
 }
 
 void ExtentCopy::produce(const std::vector<Piece>& pieces, const ChunkSink& sink) {
-  Chunk chunk;
+  Chunk chunk{nullptr, 0, take_bytes()};
   const auto pass_on = [&](CopyTask* task, std::uint64_t begin) {
-    if (!chunk.bytes.empty()) sink(std::move(chunk));
-    chunk = Chunk{task, begin, {}};
+    if (chunk.bytes.empty()) {
+      chunk.task = task;
+      chunk.offset = begin;
+      return;
+    }
+    sink(std::move(chunk));
+    chunk = Chunk{task, begin, take_bytes()};
   };
   ahead_ = 0;
   ahead_bytes_ = 0;
@@ -120,6 +125,21 @@ void ExtentCopy::produce(const std::vector<Piece>& pieces, const ChunkSink& sink
     pass_on(nullptr, 0);
   }
   pass_on(nullptr, 0);
+  give_back(std::move(chunk.bytes));
+}
+
+std::vector<std::byte> ExtentCopy::take_bytes() {
+  const std::lock_guard lock(spare_mutex_);
+  if (spare_.empty()) return {};
+  std::vector<std::byte> taken = std::move(spare_.back());
+  spare_.pop_back();
+  return taken;
+}
+
+void ExtentCopy::give_back(std::vector<std::byte> bytes) {
+  bytes.clear();
+  const std::lock_guard lock(spare_mutex_);
+  if (spare_.size() <= kChunksAhead) spare_.push_back(std::move(bytes));
 }
 
 int ExtentCopy::write_chunk(int fd, const Chunk& chunk) {
@@ -159,7 +179,10 @@ void ExtentCopy::run(std::span<CopyTask> tasks) {
   std::uint64_t bytes = 0;
   for (const CopyTask& task : tasks) bytes += task.file->bytes();
   if (bytes > kCopyChunkBytes) return run_threads(pieces);
-  produce(pieces, [this](const Chunk& chunk) { consume(chunk); });
+  produce(pieces, [this](Chunk chunk) {
+    consume(chunk);
+    give_back(std::move(chunk.bytes));
+  });
 }
 
 void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
@@ -184,12 +207,13 @@ void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
   while (true) {
     changed.wait(lock, [&] { return !chunks.empty() || is_read; });
     if (chunks.empty()) break;
-    const Chunk chunk = std::move(chunks.front());
+    Chunk chunk = std::move(chunks.front());
     chunks.pop_front();
     waiting_bytes -= chunk.bytes.size();
     changed.notify_all();
     lock.unlock();
     consume(chunk);
+    give_back(std::move(chunk.bytes));
     lock.lock();
   }
   lock.unlock();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -66,12 +67,17 @@ class ExtentCopy {
   bool read_record(const RecordPlace& record, std::span<std::byte> out, CopyResult& result);
   bool append(const Piece& piece, Chunk& chunk);
   void consume(const Chunk& chunk);
+  std::vector<std::byte> take_bytes();
+  void give_back(std::vector<std::byte> bytes);
   static int write_chunk(int fd, const Chunk& chunk);
   void run_threads(const std::vector<Piece>& pieces);
 
   std::uint64_t log_;
   const std::vector<LogSegment>& segments_;
   std::function<void(std::uint64_t)> progress_;
+  // Memory of chunks that are written, for the next ones: its pages are there already.
+  std::mutex spare_mutex_;
+  std::vector<std::vector<std::byte>> spare_;
   // The last record of which only a part was wanted.
   std::vector<std::byte> kept_;
   Lsn kept_lsn_ = Lsn::kNone;
