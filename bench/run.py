@@ -35,6 +35,7 @@ environment:
   CAIRN_PAPER_ONLY   experiments of "paper", with commas: alternating, repetitive, vpic, hacc
   CAIRN_ARRAYS_ONLY, CAIRN_ARRAYS_STORES
                      works and stores of "arrays", with commas (bench/README.md)
+  CAIRN_MODELS_ONLY  programs of "models", with commas: checkpoint, strided, ...; the others are those of the last run
   CAIRN_TRACES       traces of real I/O for "replacement" and "traces": *.csv, *.lis, *.trace, *.u32, packed or not
 """
 

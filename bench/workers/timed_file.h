@@ -68,6 +68,12 @@ class TimedFile {
     }
   }
 
+  void sync() {
+    int result = 0;
+    timed([&] { result = fsync(descriptor_); });
+    require(result == 0, "fsync " + path_);
+  }
+
   void require_size(uint64_t bytes) const {
     struct stat status;
     require(fstat(descriptor_, &status) == 0, "fstat " + path_);
