@@ -118,14 +118,14 @@ def shuffle(scale: int) -> Program:
 
 
 def log(scale: int) -> Program:
-    """Records are appended, and each twentieth makes sure that they are stored."""
+    """Records are appended, and each eighth makes sure that they are stored."""
     program = Program("log")
     program.process()
     program.open("log", "u")
     record = 700
-    for number in range(40 * scale):
+    for number in range(6 * scale):
         program.write("log", number * record, record)
-        if number % 20 == 19:
+        if number % 8 == 7:
             program.fsync("log")
             program.sleep_ms(2)
     program.close("log")

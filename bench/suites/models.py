@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cairn advise` predicts for twelve programs under six configurations, against what they take.
 
-Of each program one run is recorded, on a node with the default configuration; all six predictions are made from that
+One run of each program is recorded, on a node with the default configuration; all six predictions are made from that
 trace and from what `cairn profile` measures of the devices. Then the program runs under each configuration with cold
 caches, on `hdd` of the testbed, with file tiers on `nvme`. The seconds compared are those inside the I/O calls of the
 slowest process; every byte that is read is compared.
 
-CAIRN_MODELS_ONLY names programs (with commas). What was measured is kept in build/bench/models/, where the summary
-takes the programs from that are not run this time.
+CAIRN_MODELS_ONLY names programs (with commas). The cells of each are kept in build/bench/models/, and the summary has
+those of programs that are not run this time from there.
 """
 import dataclasses
 import json
@@ -180,8 +180,10 @@ class Matrix:
             said = bench.native(place.command)
         else:
             with bench.node("--config", self._settings(name)) as node:
+                began = time.monotonic()
                 said = node.run(place.command, place.directory)
-                drain = node.drain()
+                node.drain()
+                drain = max(0.0, time.monotonic() - began - said["wall_ns"] / 1e9)
         return Cell(self._program.name, name, said["io_ns"] / 1e9, drain_measured=drain)
 
     def _predict(self, cell: Cell) -> None:

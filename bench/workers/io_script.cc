@@ -63,7 +63,7 @@ std::vector<Steps> read_script(const std::string& path) {
   return processes;
 }
 
-// Of the bytes of a file; two names with the same one are as unlikely as they are harmless.
+// Chooses the bytes of a file; two names with the same one are as unlikely as harmless.
 uint64_t number_of(const std::string& name) {
   uint64_t number = 0;
   for (const char letter : name) number = number * 31 + static_cast<unsigned char>(letter);

@@ -3,15 +3,18 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "base/check.h"
 #include "base/handling.h"
+#include "cli/advice/machine_costs.h"
 #include "cli/advice/what_if.h"
 #include "cli/configuration/configuration.h"
 #include "cli/configuration/machine.h"
@@ -43,6 +46,28 @@ void check_store(const std::string& directory) {
   if (!S_ISDIR(status.st_mode))
     throw Failure(fmt::format("--store {}: is not a directory", printable(directory)),
                   "name a directory on the slow store");
+}
+
+// A number that a file of the kernel has; none where it has none.
+std::optional<double> kernel_number(const std::string& path) {
+  std::ifstream file(path);
+  double number = 0;
+  if (!(file >> number)) return std::nullopt;
+  return number;
+}
+
+// What the kernel lets programs write to the store before they wait, if it is less than usual: a
+// limit of the whole system, or that of the store's device (Linux 6.2).
+std::optional<double> dirty_limit_of(const std::string& directory) {
+  std::optional<double> limit = kernel_number("/proc/sys/vm/dirty_bytes");
+  if (limit && *limit == 0) limit.reset();
+  struct stat status{};
+  if (::stat(directory.c_str(), &status) != 0) return limit;
+  const std::string device =
+      fmt::format("/sys/class/bdi/{}:{}/", major(status.st_dev), minor(status.st_dev));
+  if (kernel_number(device + "strict_limit").value_or(0) == 0) return limit;
+  const std::optional<double> own = kernel_number(device + "max_bytes");
+  return own && *own > 0 ? std::min(*own, limit.value_or(*own)) : limit;
 }
 
 advice::Plan plan_of(const NodeConfig& config, const std::vector<advice::FileTierPlan>& tiers) {
@@ -79,6 +104,10 @@ void set_machine(const AdviceWords& words, const WhatIf& what_if, AdviceQuestion
   if (!what_if.store) question->store_directory = words.store;
   machine.store = what_if.store ? class_speed(*what_if.store) : speed_of(store);
   machine.memory = speed_of(profiler::figures_for("", profiler::TierKind::kMemory));
+  const MachineCosts costs = measure_machine_costs();
+  machine.call_seconds = costs.call_seconds;
+  machine.fresh_tier_bandwidth = costs.fresh_mapped_bandwidth;
+  machine.fresh_cache_bandwidth = costs.fresh_cached_bandwidth;
   machine.processors = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   const MemoryState memory = read_memory_state();
   const DeviceClass device_class = what_if.store.value_or(store.device_class);
@@ -86,6 +115,8 @@ void set_machine(const AdviceWords& words, const WhatIf& what_if, AdviceQuestion
   question->assumes_no_page_cache = is_far && !what_if.page_cache_bytes;
   machine.page_cache_bytes =
       what_if.page_cache_bytes.value_or(is_far ? 0 : static_cast<double>(memory.available_bytes));
+  machine.dirty_bytes_max =
+      what_if.dirty_bytes_max ? what_if.dirty_bytes_max : dirty_limit_of(words.store);
   // The programs need the rest.
   constexpr double kShareMax = 0.5;
   machine.memory_bytes_max =

@@ -25,8 +25,13 @@ constexpr std::array<std::string_view, 3> kCompared = {"ws-plus", "lru", "lfu"};
 class WorkloadReader {
  public:
   void add(const TraceEvent& event) {
+    if (event.kind == TraceKind::kOpen) summary_.add_open();
+    if (event.kind == TraceKind::kSync) {
+      syncs_ += 1;
+      sync_seconds_ += event.length * kMicrosecond;
+    }
     if (event.kind == TraceKind::kOpen || event.kind == TraceKind::kClose ||
-        event.kind == TraceKind::kAdvice) {
+        event.kind == TraceKind::kAdvice || event.kind == TraceKind::kSync) {
       return;
     }
     const bool writes = event.kind == TraceKind::kWrite;
@@ -36,6 +41,7 @@ class WorkloadReader {
         .length = event.length,
         .file = event.file,
         .stream = std::uint64_t{event.process} << 32 | event.stream,
+        .process = event.process,
         .is_write = writes,
         .was_hit = event.kind == TraceKind::kReadHit || event.kind == TraceKind::kReadPrefetched};
     summary_.add(access, [&](std::uint64_t block) {
@@ -46,9 +52,15 @@ class WorkloadReader {
     });
   }
 
-  advice::Workload workload() const {
+  advice::Workload workload(const TraceSource& trace) const {
     advice::Workload work;
     work.accesses = summary_.summary();
+    if (trace.has_syncs()) work.accesses.fsyncs = syncs_;
+    if (trace.io_ns() > 0) {
+      constexpr double kNsPerSecond = 1e9;
+      work.accesses.run_io_seconds =
+          static_cast<double>(trace.io_ns()) / kNsPerSecond + sync_seconds_;
+    }
     work.reuse.reads = reads_.curve();
     work.reuse.all = all_.curve();
     work.reuse.blocks = all_.pages();
@@ -73,7 +85,11 @@ class WorkloadReader {
   // Fewer references than usual: this is for a choice between experts, not for a curve.
   static constexpr std::size_t kSimulatedMax = std::size_t{1} << 19;
 
+  static constexpr double kMicrosecond = 1e-6;
+
   advice::SummaryBuilder summary_;
+  double syncs_ = 0;
+  double sync_seconds_ = 0;
   SampledPages all_;
   SampledPages reads_;
   SampledStream stream_{{.pages_max = 10'000, .references_max = kSimulatedMax, .seed = 0}};
@@ -85,7 +101,7 @@ advice::Workload read_any_workload(const std::string& path) {
   for (TraceEvent event; trace->next(&event);) reader.add(event);
   require_whole(*trace, "record it again, or cut it off before that");
   say_warning(*trace);
-  return reader.workload();
+  return reader.workload(*trace);
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ namespace {
 
 using profiler::DeviceClass;
 
-constexpr std::array<std::string_view, 13> kKeys = {
+constexpr std::array<std::string_view, 14> kKeys = {
     "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",    "trigger",
-    "mode", "durability", "prefetch", "streams", "store",  "page-cache"};
+    "mode", "durability", "prefetch", "streams", "store",  "page-cache", "dirty"};
 // No node has more, whatever its place.
 constexpr double kBytesMax = 1ULL << 50;
 
@@ -94,6 +94,8 @@ void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
                   "write each key once");
   if (key == "page-cache") {
     what_if->page_cache_bytes = size_value(key, value, true);
+  } else if (key == "dirty") {
+    what_if->dirty_bytes_max = size_value(key, value, true);
   } else if (key == "store") {
     const auto device = profiler::class_named(value);
     if (!device) refuse(key, value, "write one of ram, nvme, ssd, hdd, network");
@@ -137,6 +139,9 @@ advice::DeviceSpeed speed_of(const profiler::TierFigures& figures) {
           .write_bandwidth = figures.write_bandwidth,
           .read_latency = figures.read_latency,
           .write_latency = figures.write_latency,
+          .read_idle_latency = figures.read_idle_latency,
+          .write_idle_latency = figures.write_idle_latency,
+          .sync_latency = figures.sync_latency,
           .queue_depth = queue_depth_of(figures.device_class),
           .error = figures.measured ? kMeasuredError : kClassError,
           .is_memory = figures.device_class == DeviceClass::kMemory,

@@ -33,6 +33,7 @@ struct WhatIf {
   std::optional<profiler::DeviceClass> store;
   std::optional<double> page_cache_bytes;
   std::set<std::string, std::less<>> keys;  // that were given
+  std::optional<double> dirty_bytes_max;
 
   // Whether anything of a configuration is in it.
   bool has_plan() const;

@@ -132,7 +132,7 @@ int command_advise(const Arguments& arguments) {
   // Mistakes of the options come before a run that may take hours.
   AdviceTold told{.work = {}, .question = question_of(words), .trained = {}, .advice = {}};
   told.work = program.empty() ? read_workload(words.trace) : workload_of_run(words, given, program);
-  told.work.accesses.fsyncs = words.fsyncs;
+  if (words.fsyncs) told.work.accesses.fsyncs = words.fsyncs;
   told.trained = use_trained_devices(told.question.store_directory, told.work,
                                      &told.question.machine, &told.question.wishes);
   told.advice = advice::advise(told.work, told.question.machine, told.question.wishes);

@@ -155,6 +155,15 @@ class Advise(CommandTest):
         answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=hdd,page-cache=0")
         self.assertEqual(answer["verdict"], "helps")
 
+    def test_fsyncs_of_a_program_are_counted(self):
+        program = ("import os\nfile = os.open('log', os.O_CREAT | os.O_WRONLY)\n"
+                   "for _ in range(7):\n    os.write(file, b'x' * 512)\n    os.fsync(file)\n")
+        answer = self.advise("--tier", "none", "--", sys.executable, "-c", program)
+        self.assertEqual(answer["workload"]["fsyncs"], 7)
+        self.assertGreater(answer["without"]["parts"]["fsyncs"], 0)
+        answer = self.advise("--tier", "none", "--fsyncs", "3", "--", sys.executable, "-c", program)
+        self.assertEqual(answer["workload"]["fsyncs"], 3)
+
     def test_the_written_configuration_runs(self):
         path = os.path.join(self.root, "job.yaml")
         self.cairn("advise", "--trace", self.loop(), "--write", path, *NETWORK, check=0)

@@ -7,8 +7,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_io.h"
@@ -105,6 +107,19 @@ void advise(OpenFile& file, off_t offset, off_t length, int advice) {
              {static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length), advice});
 }
 
+// fsync() of a file of ours. A recording has how long it took.
+int sync_and_tell(OpenFile& file) {
+  const std::int64_t began_ns = monotonic_ns();
+  const int result = file_sync(file, true);
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return result;
+  const std::int64_t taken_ns = std::max<std::int64_t>(monotonic_ns() - began_ns, 0);
+  constexpr std::int64_t kNsPerMicrosecond = 1000;
+  tell_about(*actor, file, AccessKind::kSync,
+             {0, static_cast<std::uint64_t>(taken_ns / kNsPerMicrosecond), 0});
+  return result;
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -122,7 +137,7 @@ CAIRN_HOOK(int, fsync, (int fd)) {
     return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fsync(plain); });
   }
   cancellation_point();
-  return cairn::answer(fd, file, cairn::file_sync(*file, true), [=] { return fsync(fd); });
+  return cairn::answer(fd, file, cairn::sync_and_tell(*file), [=] { return fsync(fd); });
 }
 
 CAIRN_HOOK(int, fdatasync, (int fd)) {
@@ -132,7 +147,7 @@ CAIRN_HOOK(int, fdatasync, (int fd)) {
     return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fdatasync(plain); });
   }
   cancellation_point();
-  return cairn::answer(fd, file, cairn::file_sync(*file, true), [=] { return fdatasync(fd); });
+  return cairn::answer(fd, file, cairn::sync_and_tell(*file), [=] { return fdatasync(fd); });
 }
 
 CAIRN_HOOK(void, sync, ()) {

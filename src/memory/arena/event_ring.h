@@ -36,6 +36,8 @@ enum class AccessKind : std::uint8_t {
   kHit,       // it was in RAM. Clients report a sample of the plain hits inside a block
   kWrite,
   kAdvice,  // posix_fadvise() and readahead(): `advice` says what
+  // fsync() and its relatives, when they are done; `length` is microseconds. For recordings alone.
+  kSync,
 };
 
 struct AccessEvent {

@@ -37,6 +37,10 @@ void SummaryBuilder::merge_parts() {
 
 void SummaryBuilder::note_time(const Access& access) {
   if (accesses_ == 0) first_ns_ = access.time_ns;
+  if (access.time_ns > last_ns_ && accesses_ > 0) {
+    const double pause = static_cast<double>(access.time_ns - last_ns_) / kNsPerSecond;
+    counts_.long_pause_seconds += std::max(0.0, pause - kPauseSeconds);
+  }
   last_ns_ = std::max(last_ns_, access.time_ns);
   if (!access.is_write) return;
   const std::uint64_t since = access.time_ns > first_ns_ ? access.time_ns - first_ns_ : 0;
@@ -58,13 +62,11 @@ SummaryBuilder::Stream& SummaryBuilder::note(const Access& access) {
   if (access.file >= known_files_.size()) known_files_.resize(std::size_t{access.file} + 1);
   File& file = known_files_[access.file];
   file.end = std::max(file.end, access.offset + access.length);
-  Stream& stream = streams_[key_of(access)];
   const std::uint64_t window = accesses_++ / kWindow + 1;
-  if (stream.window != window) {
-    stream.window = window;
-    ++streams_in_windows_;
-  }
-  return stream;
+  std::uint64_t& last = last_windows_[access.process];
+  if (last != window) ++processes_in_windows_;
+  last = window;
+  return streams_[key_of(access)];
 }
 
 bool SummaryBuilder::note_part(Stream& stream, const Access& access, std::uint64_t block) {
@@ -123,7 +125,7 @@ AccessSummary SummaryBuilder::summary() const {
   const std::uint64_t windows = (accesses_ + kWindow - 1) / kWindow;
   if (windows > 0)
     summary.concurrency =
-        std::max(1.0, static_cast<double>(streams_in_windows_) / static_cast<double>(windows));
+        std::max(1.0, static_cast<double>(processes_in_windows_) / static_cast<double>(windows));
   CAIRN_CHECK(summary.concurrency >= 1);
   return summary;
 }

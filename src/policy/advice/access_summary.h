@@ -26,7 +26,8 @@ struct Access {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
   std::uint32_t file = 0;
-  std::uint64_t stream = 0;  // what reads or writes in one order
+  std::uint64_t stream = 0;   // what reads or writes in one order
+  std::uint32_t process = 0;  // what waits for it
   bool is_write = false;
   bool was_hit = false;  // by a tier, when it was recorded
 };
@@ -63,13 +64,16 @@ struct AccessSummary {
   UseCounts writes;
   double recorded_hits = 0;  // uses by reads that were no miss when they were recorded
   double seconds = 0;        // from the first access to the last
-  double concurrency = 1;    // mean number of streams among 64 accesses in a row
+  double concurrency = 1;    // mean number of processes among 64 accesses in a row
+  // Of the time between two accesses, what is longer than kPauseSeconds.
+  double long_pause_seconds = 0;
+  double opens = 0;
   std::array<double, 4> requests_by_size{};
   std::uint64_t files = 0;
   std::optional<double> fsyncs;  // none: the record does not say
   // As measured with the recording: none for a trace alone.
   std::optional<double> run_seconds;
-  std::optional<double> run_io_seconds;
+  std::optional<double> run_io_seconds;  // of all processes together
   WriteTimes written;
 
   bool is_empty() const { return reads.requests + writes.requests == 0; }
@@ -92,11 +96,16 @@ class SummaryBuilder {
     }
   }
 
+  // What takes no bytes.
+  void add_open() { counts_.opens += 1; }
+
   AccessSummary summary() const;
 
  private:
   static constexpr std::uint64_t kNoBlock = UINT64_MAX;
   static constexpr unsigned kWindow = 64;
+  // What a limited device makes good in a pause is what it was behind, and a tenth of a second.
+  static constexpr double kPauseSeconds = 0.1;
 
   struct Stream {
     std::uint64_t block = kNoBlock;
@@ -123,11 +132,12 @@ class SummaryBuilder {
 
   AccessSummary counts_;
   std::unordered_map<std::uint64_t, Stream> streams_;
+  std::unordered_map<std::uint32_t, std::uint64_t> last_windows_;  // by process
   std::vector<File> known_files_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint64_t accesses_ = 0;
-  std::uint64_t streams_in_windows_ = 0;
+  std::uint64_t processes_in_windows_ = 0;
 };
 
 }  // namespace cairn::advice

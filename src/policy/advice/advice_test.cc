@@ -370,5 +370,76 @@ TEST(AdviceTest, TheTargetIsTheLeastMemoryThatReachesIt) {
   EXPECT_FALSE(sizes_of(work, machine_of_test(), wishes).target_bytes.has_value());
 }
 
+// A request after a pause takes a tenth of what the limit leaves.
+DeviceSpeed limited_store() {
+  DeviceSpeed store = slow_store();
+  store.read_idle_latency = store.write_idle_latency = 0.1e-3;
+  store.sync_latency = 4e-3;
+  return store;
+}
+
+TEST(DeviceSpeedTest, ALimitOfRequestsHidesTheirBytesAndPausesHideTheLimit) {
+  const DeviceSpeed limited = limited_store();
+  EXPECT_FALSE(slow_store().is_limited(Direction::kRead));
+  ASSERT_TRUE(limited.is_limited(Direction::kRead));
+  const DeviceLoad load{.direction = Direction::kRead, .requests = 1000, .bytes = 100 * kBlock};
+  EXPECT_DOUBLE_EQ(seconds_of(slow_store(), load), 1 + 0.1);
+  EXPECT_DOUBLE_EQ(seconds_of(limited, load), 1) << "the limit, and not the bytes as well";
+  EXPECT_DOUBLE_EQ(waited_seconds(slow_store(), load, 0.4), 1.1);
+  EXPECT_DOUBLE_EQ(waited_seconds(limited, load, 0.4), 0.6);
+  EXPECT_DOUBLE_EQ(waited_seconds(limited, load, 5), 0.1) << "each takes its time all the same";
+}
+
+TEST(AccessSummaryTest, OneProcessWithManyFilesWaitsForOneAtATime) {
+  SummaryBuilder builder;
+  for (std::uint32_t at = 0; at < 128; ++at)
+    builder.add({.time_ns = at, .length = 4096, .file = at % 16, .stream = at % 16},
+                [](std::uint64_t) {});
+  EXPECT_DOUBLE_EQ(builder.summary().concurrency, 1);
+}
+
+TEST(AccessSummaryTest, OfALongPauseATenthOfASecondIsShort) {
+  Scene scene;
+  scene.access(0, false, 0).access(2, false, 0.05).access(4, false, 1.05);
+  EXPECT_NEAR(scene.workload().accesses.long_pause_seconds, 0.9, 1e-6);
+}
+
+TEST(ForecastTest, TheKernelTakesWhatItsLimitSaysBeforeProgramsWait) {
+  Scene scene;
+  for (unsigned block = 0; block < 1000; ++block) scene.access(block, true, 0);
+  Machine machine = machine_of_test();
+  machine.page_cache_bytes = 1e12;
+  EXPECT_NEAR(forecast_without(scene.workload(), machine).parts.store_writes, 0, 1e-9);
+  machine.dirty_bytes_max = 400 * kBlock;
+  machine.store = limited_store();
+  // From three quarters of the limit on; a block takes 1 ms.
+  EXPECT_NEAR(forecast_without(scene.workload(), machine).parts.store_writes, 0.7, 0.01);
+}
+
+TEST(ForecastTest, WritingThroughTakesAnFsyncForEachWrite) {
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(block, true, 0.001 * block);
+  Machine machine = machine_of_test();
+  machine.store = limited_store();
+  Workload work = scene.workload();
+  work.accesses.run_io_seconds = work.accesses.seconds;  // it computes nothing
+  Plan plan = plan_with(1e9);
+  plan.mode = "persistent-sync";
+  EXPECT_NEAR(forecast_with(work, machine, plan).parts.store_writes, 100 * 4e-3 + 0.1, 1e-9);
+  EXPECT_EQ(forecast_with(work, machine, plan).drain_seconds, 0);
+  plan.mode = "scratch";
+  EXPECT_EQ(forecast_with(work, machine, plan).parts.store_writes, 0);
+}
+
+TEST(ForecastTest, MemoryThatNobodyHadIsMadeOnce) {
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(block, true, 0);
+  Machine machine = machine_of_test();
+  machine.fresh_tier_bandwidth = kBlock / 1e-3;
+  EXPECT_NEAR(forecast_with(scene.workload(), machine, plan_with(1e9)).parts.copies, 0.1, 1e-3);
+  EXPECT_NEAR(forecast_with(scene.workload(), machine, plan_with(50 * kBlock)).parts.copies, 0.05,
+              1e-3);
+}
+
 }  // namespace
 }  // namespace cairn::advice

@@ -22,6 +22,9 @@ bool DeviceSpeed::is_valid() const {
   for (const double number : {read_bandwidth, write_bandwidth, read_latency, write_latency}) {
     if (!std::isfinite(number) || number <= 0) return false;
   }
+  for (const double number : {read_idle_latency, write_idle_latency, sync_latency}) {
+    if (!std::isfinite(number) || number < 0) return false;
+  }
   return queue_depth >= 1 && error >= 1 && slowness > 0;
 }
 
@@ -33,7 +36,23 @@ DeviceSpeed DeviceSpeed::slowed(double factor) const {
   other.read_latency *= factor;
   other.write_latency *= factor;
   other.slowness *= factor;
+  other.read_idle_latency *= factor;
+  other.write_idle_latency *= factor;
+  other.sync_latency *= factor;
   return other;
+}
+
+double DeviceSpeed::latency(Direction direction) const {
+  return direction == Direction::kRead ? read_latency : write_latency;
+}
+
+double DeviceSpeed::idle_latency(Direction direction) const {
+  const double idle = direction == Direction::kRead ? read_idle_latency : write_idle_latency;
+  return idle > 0 ? std::min(idle, latency(direction)) : latency(direction);
+}
+
+bool DeviceSpeed::is_limited(Direction direction) const {
+  return 2 * idle_latency(direction) < latency(direction);
 }
 
 double seconds_of(const DeviceSpeed& speed, const DeviceLoad& load) {
@@ -44,10 +63,21 @@ double seconds_of(const DeviceSpeed& speed, const DeviceLoad& load) {
     if (const auto time = speed.trained(load)) return trained_seconds(speed, *time);
   }
   const bool reads = load.direction == Direction::kRead;
-  const double latency = reads ? speed.read_latency : speed.write_latency;
   const double bandwidth = reads ? speed.read_bandwidth : speed.write_bandwidth;
-  return load.requests * latency / std::min(load.concurrency, speed.queue_depth) +
-         load.bytes / bandwidth;
+  const double rounds = load.requests / std::min(load.concurrency, speed.queue_depth);
+  const double idle = rounds * speed.idle_latency(load.direction) + load.bytes / bandwidth;
+  return speed.is_limited(load.direction) ? std::max(rounds * speed.latency(load.direction), idle)
+                                          : rounds * speed.latency(load.direction) +
+                                                load.bytes / bandwidth;
+}
+
+double waited_seconds(const DeviceSpeed& speed, const DeviceLoad& load, double paused_seconds) {
+  CAIRN_CHECK(paused_seconds >= 0);
+  const double all = seconds_of(speed, load);
+  if (!speed.is_limited(load.direction)) return all;
+  const double rounds = load.requests / std::min(load.concurrency, speed.queue_depth);
+  return std::max(std::min(all, rounds * speed.idle_latency(load.direction)),
+                  all - paused_seconds);
 }
 
 }  // namespace cairn::advice

@@ -5,6 +5,11 @@
 //
 //   time = requests * latency / min(concurrency, queue depth) + bytes / bandwidth
 //
+// Where a request after a pause takes less than half of the latency, something limits how many the
+// device gets in a second (a cloud's volume, a control group). The latency is that limit's then, and
+// the bytes go on meanwhile:
+//   time = max(requests * latency / ..., requests * idle latency / ... + bytes / bandwidth)
+//
 // That is the physical device of policy/regressions with a knee of 1, from figures that the
 // profiler measures for every device: latency of one small request alone, bandwidth of large ones.
 //
@@ -41,6 +46,10 @@ struct DeviceSpeed {
   double write_bandwidth = 1e9;
   double read_latency = 100e-6;
   double write_latency = 100e-6;
+  // After a pause; 0: as the others.
+  double read_idle_latency = 0;
+  double write_idle_latency = 0;
+  double sync_latency = 0;  // of an fsync behind a small write; 0: not known
   double queue_depth = 1;  // requests that the device works on at a time
   // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
   double error = 2;
@@ -50,11 +59,20 @@ struct DeviceSpeed {
   double slowness = 1;    // of all slowed()
 
   bool is_valid() const;
+  double latency(Direction direction) const;
+  double idle_latency(Direction direction) const;  // not above the latency
+  // Requests of this direction are limited to so many in a second.
+  bool is_limited(Direction direction) const;
+  double fsync_seconds() const { return sync_latency > 0 ? sync_latency : write_latency; }
   // The same device if it is so many times slower (below 1: faster). What a trained model says
   // changes by as large a part of its own error: a device that is slower by `error` is one on which
   // the model is wrong by all of its error.
   DeviceSpeed slowed(double factor) const;
 };
+
+// What of it programs wait for that do something else for so many seconds between requests: a
+// limited device makes good meanwhile for what it was behind.
+double waited_seconds(const DeviceSpeed& speed, const DeviceLoad& load, double paused_seconds);
 
 // Requires: speed.is_valid(); a load of no negative number, its concurrency at least 1.
 double seconds_of(const DeviceSpeed& speed, const DeviceLoad& load);

@@ -13,10 +13,11 @@ namespace {
 
 // The kernel's read-ahead and Cairn's flusher make requests of about this size of what adjoins.
 constexpr double kJoinedBytes = 1 << 20;
-// The kernel lets programs wait from vm.dirty_ratio on, 20 % of its memory.
+// vm.dirty_ratio: 20 % of the kernel's memory. Programs wait from the middle between that and
+// vm.dirty_background_ratio on, which is half of it (balance_dirty_pages()).
 constexpr double kKernelDirtyShare = 0.2;
-// A system call, and a hit of Cairn.
-constexpr double kCallSeconds = 500e-9;
+constexpr double kFreeRunShare = 0.75;
+// A hit of Cairn.
 constexpr double kHitSeconds = 150e-9;
 // What sampling may add to a miss ratio (docs/models.md, "Miss ratios").
 constexpr double kSampledError = 0.01;
@@ -31,15 +32,28 @@ struct Missed {
 
 double joined_requests(double bytes) { return bytes / kJoinedBytes; }
 
+// Memory that takes blocks for the first time has to be made: at most `bytes_max`, then it is used
+// again.
+double fresh_seconds(const Workload& work, double bandwidth, double bytes_max) {
+  if (bandwidth <= 0) return 0;
+  const AccessSummary& accesses = work.accesses;
+  const double distinct = std::min(work.reuse.blocks * static_cast<double>(kBlockBytes),
+                                   accesses.reads.bytes() + accesses.writes.request_bytes);
+  return std::min(distinct, bytes_max) / bandwidth;
+}
+
+double at_a_time(const AccessSummary& accesses, const Machine& machine) {
+  return std::max(1.0, std::min(accesses.concurrency, machine.processors));
+}
+
 double copy_seconds(const AccessSummary& accesses, const Machine& machine, double call_seconds) {
-  const double at_a_time = std::min(accesses.concurrency, machine.processors);
   const double calls = accesses.reads.requests + accesses.writes.requests;
   const double bytes = std::max(accesses.reads.bytes(), accesses.reads.request_bytes);
   const double copied =
       seconds_of(machine.memory, {.direction = Direction::kRead, .bytes = bytes}) +
       seconds_of(machine.memory,
                  {.direction = Direction::kWrite, .bytes = accesses.writes.request_bytes});
-  return (calls * call_seconds + copied) / std::max(1.0, at_a_time);
+  return (calls * call_seconds + copied) / at_a_time(accesses, machine);
 }
 
 Missed missed_of(const UseCounts& reads, double ratio, double random_bytes) {
@@ -55,11 +69,50 @@ double sequential_seconds(const DeviceSpeed& speed, double bytes, double concurr
                             .concurrency = concurrency});
 }
 
+DeviceLoad random_load(const Missed& missed, double concurrency) {
+  return {.direction = Direction::kRead,
+          .requests = missed.random_uses,
+          .bytes = missed.random_bytes,
+          .concurrency = concurrency};
+}
+
 double random_seconds(const DeviceSpeed& speed, const Missed& missed, double concurrency) {
-  return seconds_of(speed, {.direction = Direction::kRead,
-                            .requests = missed.random_uses,
-                            .bytes = missed.random_bytes,
-                            .concurrency = concurrency});
+  return seconds_of(speed, random_load(missed, concurrency));
+}
+
+// Both kinds at once, for a device whose limits hold for their sum.
+DeviceLoad load_of(const Missed& missed, double concurrency) {
+  DeviceLoad load = random_load(missed, concurrency);
+  load.requests += joined_requests(missed.sequential_bytes);
+  load.bytes += missed.sequential_bytes;
+  return load;
+}
+
+// The time that the programs compute, and for which a limited device makes good: no more than a
+// tenth of a second of a pause.
+struct Pauses {
+  double all = 0;
+  double short_ones = 0;
+};
+
+Pauses pauses_of(const Workload& work, const Machine& machine) {
+  const double all = compute_seconds(work, machine);
+  return {all, std::max(0.0, all - work.accesses.long_pause_seconds)};
+}
+
+double kernel_dirty_room(const Machine& machine) {
+  const double limit =
+      machine.dirty_bytes_max.value_or(kKernelDirtyShare * machine.page_cache_bytes);
+  return kFreeRunShare * std::min(limit, machine.page_cache_bytes);
+}
+
+// Each write is durable before it returns: what an fsync takes, and the bytes. Processes wait for
+// each other at a device that is limited.
+double through_seconds(const AccessSummary& accesses, const DeviceSpeed& store) {
+  const bool is_limited = store.is_limited(Direction::kWrite);
+  return accesses.writes.requests * store.fsync_seconds() /
+             (is_limited ? 1 : accesses.concurrency) +
+         accesses.writes.request_bytes / store.write_bandwidth;
 }
 
 // How fast the store takes what was gathered, in bytes per second, beside its reads.
@@ -78,8 +131,14 @@ double drain_rate(const Workload& work, const DeviceSpeed& store, double streams
 
 double share_of_time(double part, double seconds) { return seconds > 0 ? part / seconds : 0; }
 
-double fsync_seconds(const AccessSummary& accesses, double latency) {
-  return accesses.fsyncs.value_or(0) * latency / accesses.concurrency;
+double fsync_seconds(const AccessSummary& accesses, const DeviceSpeed& device) {
+  const double at_a_time = device.is_limited(Direction::kWrite) ? 1 : accesses.concurrency;
+  return accesses.fsyncs.value_or(0) * device.fsync_seconds() / at_a_time;
+}
+
+// What a limited device makes good between its requests.
+void rest_from(double pause, const DeviceSpeed& store, double* seconds) {
+  if (store.is_limited(Direction::kWrite)) *seconds = std::max(0.0, *seconds - pause);
 }
 
 // Both devices so many times slower, and a miss ratio that is so much larger.
@@ -92,6 +151,9 @@ struct Corner {
 Machine at_corner(Machine machine, const Corner& corner) {
   machine.store = machine.store.slowed(corner.store);
   machine.memory = machine.memory.slowed(corner.tiers);
+  machine.fresh_tier_bandwidth /= corner.tiers;
+  machine.fresh_cache_bandwidth /= corner.tiers;
+  machine.call_seconds *= corner.tiers;
   return machine;
 }
 
@@ -120,14 +182,18 @@ double tier_seconds(const Workload& work, const Plan& plan, const Corner& corner
 
 // Cairn fetches what is read in order while the programs compute between such reads.
 double store_read_seconds(const Workload& work, const Machine& machine, const Plan& plan,
-                          double ratio, double compute) {
+                          double ratio, const Pauses& pauses) {
   const UseCounts& reads = work.accesses.reads;
   const Missed missed = missed_of(reads, ratio, reads.random_block_bytes);
-  const double in_order =
-      sequential_seconds(machine.store, missed.sequential_bytes, work.accesses.concurrency);
-  const double hidden = plan.prefetch_percent > 0 ? compute * reads.sequential_share() : 0;
-  return std::max(0.0, in_order - hidden) +
-         random_seconds(machine.store, missed, work.accesses.concurrency);
+  const double concurrency = work.accesses.concurrency;
+  const double ahead = plan.prefetch_percent > 0 ? reads.sequential_share() : 0;
+  if (machine.store.is_limited(Direction::kRead)) {
+    return waited_seconds(machine.store, load_of(missed, concurrency),
+                          pauses.short_ones + ahead * (pauses.all - pauses.short_ones));
+  }
+  const double in_order = sequential_seconds(machine.store, missed.sequential_bytes, concurrency);
+  return std::max(0.0, in_order - pauses.all * ahead) +
+         random_seconds(machine.store, missed, concurrency);
 }
 
 Forecast without_at(const Workload& work, const Machine& machine, const Corner& corner) {
@@ -138,16 +204,22 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
     result.miss_ratio =
         std::min(1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
   const Missed missed = missed_of(accesses.reads, result.miss_ratio, accesses.reads.random_bytes);
+  const double pause = pauses_of(work, machine).short_ones;
   result.parts.store_reads =
-      sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
-      random_seconds(real.store, missed, accesses.concurrency);
-  result.parts.copies = copy_seconds(accesses, real, kCallSeconds);
+      real.store.is_limited(Direction::kRead)
+          ? waited_seconds(real.store, load_of(missed, accesses.concurrency), pause)
+          : sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
+                random_seconds(real.store, missed, accesses.concurrency);
+  result.parts.copies =
+      copy_seconds(accesses, real, real.call_seconds) +
+      fresh_seconds(work, real.fresh_cache_bandwidth, std::max(0.0, real.page_cache_bytes)) /
+          at_a_time(accesses, real);
   const double duration = std::max(accesses.seconds, result.parts.store_reads);
   if (accesses.writes.requests > 0 && machine.page_cache_bytes > 0) {
     const double rate = drain_rate(work, real.store, accesses.concurrency,
                                    share_of_time(result.parts.store_reads, duration));
-    const DrainedWrites drained = drain_writes(accesses.written, accesses.seconds, rate,
-                                               kKernelDirtyShare * machine.page_cache_bytes);
+    const DrainedWrites drained =
+        drain_writes(accesses.written, accesses.seconds, rate, kernel_dirty_room(machine));
     result.parts.store_writes = drained.stall_seconds;
     result.drain_seconds = drained.drain_seconds;
   } else if (accesses.writes.requests > 0) {
@@ -156,15 +228,36 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
                                                         .bytes = accesses.writes.request_bytes,
                                                         .concurrency = accesses.concurrency});
   }
-  result.parts.fsyncs = fsync_seconds(accesses, real.store.write_latency);
+  result.parts.fsyncs = fsync_seconds(accesses, real.store);
+  rest_from(accesses.reads.requests > 0 ? 0 : pause, real.store, &result.parts.fsyncs);
   return result;
 }
 
-double fsync_latency(const Machine& machine, const Plan& plan, const Corner& corner) {
+DeviceSpeed fsync_device(const Machine& machine, const Plan& plan, const Corner& corner) {
   const FileTierPlan* const log = plan.log_tier();
   if (plan.durability == DurableLevel::kNode && log != nullptr)
-    return log->speed.slowed(corner.tiers).write_latency;
-  return machine.store.write_latency;
+    return log->speed.slowed(corner.tiers);
+  return machine.store;
+}
+
+void add_writes(const Workload& work, const Machine& real, const Plan& plan, const Pauses& pauses,
+                Forecast* result) {
+  const AccessSummary& accesses = work.accesses;
+  if (accesses.writes.requests == 0 || plan.mode == "scratch") return;
+  if (plan.mode == "persistent-sync") {
+    result->parts.store_writes = through_seconds(accesses, real.store);
+    rest_from(pauses.short_ones, real.store, &result->parts.store_writes);
+    return;
+  }
+  const double duration = std::max(accesses.seconds, result->parts.store_reads);
+  const double rate = drain_rate(work, real.store, plan.flush_streams,
+                                 share_of_time(result->parts.store_reads, duration));
+  const DrainedWrites drained =
+      drain_writes(accesses.written, accesses.seconds, rate,
+                   kDirtyShare * (plan.ram_bytes + plan.tier_bytes()) +
+                       (real.page_cache_bytes > 0 ? kernel_dirty_room(real) : 0));
+  result->parts.store_writes = drained.stall_seconds;
+  result->drain_seconds = drained.drain_seconds;
 }
 
 Forecast with_at(const Workload& work, const Machine& machine, const Plan& plan,
@@ -173,21 +266,22 @@ Forecast with_at(const Workload& work, const Machine& machine, const Plan& plan,
   if (plan.mode == "bypass") return without_at(work, machine, corner);
   const Machine real = at_corner(machine, corner);
   Forecast result;
+  const Pauses pauses = pauses_of(work, machine);
   result.miss_ratio = ratio_at(work, plan, plan.ram_bytes + plan.tier_bytes(), corner);
-  result.parts.store_reads =
-      store_read_seconds(work, real, plan, result.miss_ratio, compute_seconds(work, machine));
+  // What Cairn reads of the store the kernel keeps as well.
+  const double from_store =
+      std::min(result.miss_ratio, ratio_at(work, plan, machine.page_cache_bytes, corner));
+  result.parts.store_reads = store_read_seconds(work, real, plan, from_store, pauses);
   result.parts.tier_reads = tier_seconds(work, plan, corner);
-  result.parts.copies = copy_seconds(accesses, real, kHitSeconds);
-  if (accesses.writes.requests > 0) {
-    const double duration = std::max(accesses.seconds, result.parts.store_reads);
-    const double rate = drain_rate(work, real.store, plan.flush_streams,
-                                   share_of_time(result.parts.store_reads, duration));
-    const DrainedWrites drained = drain_writes(accesses.written, accesses.seconds, rate,
-                                               kDirtyShare * (plan.ram_bytes + plan.tier_bytes()));
-    result.parts.store_writes = drained.stall_seconds;
-    result.drain_seconds = drained.drain_seconds;
+  result.parts.copies =
+      copy_seconds(accesses, real, kHitSeconds) +
+      fresh_seconds(work, real.fresh_tier_bandwidth, plan.ram_bytes) / at_a_time(accesses, real);
+  add_writes(work, real, plan, pauses, &result);
+  if (plan.mode != "scratch" && plan.mode != "persistent-sync") {
+    const DeviceSpeed device = fsync_device(real, plan, corner);
+    result.parts.fsyncs = fsync_seconds(accesses, device);
+    rest_from(accesses.reads.requests > 0 ? 0 : pauses.short_ones, device, &result.parts.fsyncs);
   }
-  result.parts.fsyncs = fsync_seconds(accesses, fsync_latency(real, plan, corner));
   return result;
 }
 
@@ -238,6 +332,8 @@ double compute_seconds(const Workload& work, const Machine& machine) {
   const AccessSummary& accesses = work.accesses;
   if (accesses.run_seconds && accesses.run_io_seconds)
     return std::max(0.0, *accesses.run_seconds - *accesses.run_io_seconds / accesses.concurrency);
+  if (accesses.run_io_seconds)
+    return std::max(0.0, accesses.seconds - *accesses.run_io_seconds / accesses.concurrency);
   // What the store served when it was recorded is part of the time between the accesses.
   const double uses = accesses.reads.uses();
   const double missed = uses > 0 ? 1 - std::min(1.0, accesses.recorded_hits / uses) : 0;
@@ -245,7 +341,7 @@ double compute_seconds(const Workload& work, const Machine& machine) {
   const double waited =
       sequential_seconds(machine.store, bytes.sequential_bytes, accesses.concurrency) +
       random_seconds(machine.store, bytes, accesses.concurrency) +
-      copy_seconds(accesses, machine, kCallSeconds);
+      copy_seconds(accesses, machine, machine.call_seconds);
   return std::max(0.0, accesses.seconds - waited);
 }
 

@@ -11,6 +11,7 @@
 // Thread safety: pure functions. Units: bytes, seconds; capacities of curves in blocks of 64 KiB.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,14 @@ struct FileTierPlan {
 struct Machine {
   DeviceSpeed memory;
   DeviceSpeed store;
-  double page_cache_bytes = 0;  // that the kernel keeps of the store's files, without Cairn
+  double page_cache_bytes = 0;  // that the kernel keeps of the store's files
+  // That the kernel takes before programs wait; none: a fifth of its memory.
+  std::optional<double> dirty_bytes_max;
   double memory_bytes_max = 0;  // for a RAM tier
+  // Bytes per second into memory that nobody had before; 0: as fast as memory is.
+  double fresh_tier_bandwidth = 0;
+  double fresh_cache_bandwidth = 0;  // into files of the kernel's cache
+  double call_seconds = 500e-9;      // a system call that copies next to nothing
   double processors = 1;
 };
 

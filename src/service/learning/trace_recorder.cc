@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -29,6 +30,8 @@ TraceKind trace_kind_of(AccessKind kind) {
       return TraceKind::kWrite;
     case AccessKind::kAdvice:
       return TraceKind::kAdvice;
+    case AccessKind::kSync:
+      return TraceKind::kSync;
     default:
       return TraceKind::kReadHit;
   }
@@ -61,6 +64,7 @@ Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   status_ = Status::ok();
   began_ns_ = monotonic_ns();
   lost_before_ = events_.counts().lost;
+  io_ns_before_ = io_ns();
   files_.clear();
   processes_.clear();
   // From now on clients report writes as well.
@@ -68,11 +72,17 @@ Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   return Status::ok();
 }
 
+std::uint64_t TraceRecorder::io_ns() const {
+  return clients_.totals()[static_cast<unsigned>(Counter::kIoCycles)];
+}
+
 Result<TraceRecorder::Recorded> TraceRecorder::stop() {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr) return Status(StatusCode::kInvalid, "no trace is being recorded");
   memory_.event_board().wanted.store(EventLevel::kReads, std::memory_order_release);
   const std::unique_ptr<TraceWriter> writer = std::move(writer_);
+  const std::uint64_t io = io_ns();
+  writer->set_io_ns(io - std::min(io, io_ns_before_));
   if (const Status status = writer->finish(); !status) return status;
   if (!status_) return status_;
   Recorded recorded;

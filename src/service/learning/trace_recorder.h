@@ -22,8 +22,8 @@ namespace cairn::node {
 
 class TraceRecorder final : public AccessObserver {
  public:
-  TraceRecorder(const NodeMemory& memory, const EventReader& events)
-      : memory_(memory), events_(events) {}
+  TraceRecorder(const NodeMemory& memory, const EventReader& events, const ClientTable& clients)
+      : memory_(memory), events_(events), clients_(clients) {}
 
   // For a connection, with whose end the recording ends. Errors: one is being recorded; the file
   // cannot be made.
@@ -41,12 +41,14 @@ class TraceRecorder final : public AccessObserver {
   void on_accesses(std::span<const ToldAccess> batch) override;
 
  private:
+  std::uint64_t io_ns() const;  // of all processes so far
   Status append(const ToldAccess& told, std::int64_t at_ns);
   Result<std::uint32_t> file_of(const ToldAccess& told);
   Result<std::uint32_t> process_of(Owner owner);
 
   const NodeMemory& memory_;
   const EventReader& events_;
+  const ClientTable& clients_;
   std::mutex mutex_;
   std::unique_ptr<TraceWriter> writer_;  // null: nothing is being recorded
   std::string path_;
@@ -54,6 +56,7 @@ class TraceRecorder final : public AccessObserver {
   Status status_;  // the first error
   std::int64_t began_ns_ = 0;
   std::uint64_t lost_before_ = 0;
+  std::uint64_t io_ns_before_ = 0;
   std::unordered_map<std::uint32_t, std::pair<ObjectKey, std::uint32_t>> files_;  // by object
   std::unordered_map<std::uint16_t, std::pair<Owner, std::uint32_t>> processes_;  // by slot
 };

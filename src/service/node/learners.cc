@@ -35,7 +35,7 @@ Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const Cli
       balancer_(memory, clients,
                 [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
       heat_(memory, config.node_directory),
-      recorder_(memory, events_),
+      recorder_(memory, events_, clients),
       costs_(memory, clients) {}
 
 const ReplacementPolicy& Learners::replacement() const {

@@ -28,6 +28,11 @@ struct DeviceFigures {
   Spread write_bandwidth;
   Spread read_latency;  // of one small request alone
   Spread write_latency;
+  // A small request that comes after a pause takes this. A device that is limited to so many requests in
+  // a second answers it at once; read_latency and write_latency are then the limit's.
+  double read_idle_latency = 0;  // 0: not measured
+  double write_idle_latency = 0;
+  double sync_latency = 0;  // a small record is appended to a file, and made durable; 0 as above
   std::vector<CellFigures> cells;  // everything that was measured
   bool direct = true;              // past the page cache
   double seconds = 0;              // that the measurement took

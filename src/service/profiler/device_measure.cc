@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/profiler/directory_state.h"
+#include "service/profiler/pause_measure.h"
 #include "service/profiler/test_file.h"
 
 namespace cairn::profiler {
@@ -40,6 +41,8 @@ struct Phase {
 };
 
 constexpr double kFillWeight = 0.6;
+// Each of the three that wait between requests has it.
+constexpr double kPauseWeight = 0.3;
 // The two that give the bandwidth run long enough for a dozen slices of a token bucket, the two
 // that give the latency for half of that, the others for two.
 constexpr std::array kPhases = {
@@ -56,7 +59,7 @@ static_assert(std::all_of(kPhases.begin(), kPhases.end(), [](const Phase& phase)
 }));
 
 constexpr double total_weight() {
-  double sum = kFillWeight;
+  double sum = kFillWeight + 3 * kPauseWeight;
   for (const Phase& phase : kPhases) sum += phase.weight;
   return sum;
 }
@@ -150,6 +153,7 @@ class DeviceMeasurement {
     figures.read_bandwidth = figures.cells[1].bandwidth;
     figures.write_latency = figures.cells[2].latency;
     figures.read_latency = figures.cells[3].latency;
+    CAIRN_RETURN_IF_ERROR(measure_after_pauses(&figures));
     figures.direct = file_.is_direct();
     figures.seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
     return figures;
@@ -248,6 +252,24 @@ class DeviceMeasurement {
                        .requests = rate.requests,
                        .bandwidth = rate.per_second.scaled(phase.request_bytes),
                        .latency = rate.per_second.inverted(phase.depth)};
+  }
+
+  Status measure_after_pauses(DeviceFigures* figures) {
+    tell("single requests", 1);
+    const PausedRequests requests = {.descriptor = file_.descriptor(),
+                                     .memory = memory_.get(),
+                                     .file_bytes = file_bytes_,
+                                     .budget_ns = budget_ns(kPauseWeight),
+                                     .cancelled = options_.cancelled};
+    file_.drop_cache();
+    figures->read_idle_latency =
+        latency_after_pauses(Direction::kRead, requests, figures->read_latency.value);
+    figures->write_idle_latency =
+        latency_after_pauses(Direction::kWrite, requests, figures->write_latency.value);
+    const auto synced = sync_latency(directory_, requests);
+    if (!synced.is_ok()) return synced.status();
+    figures->sync_latency = synced.value();
+    return Status::ok();
   }
 
   const std::string& directory_;

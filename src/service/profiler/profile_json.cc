@@ -83,6 +83,11 @@ class FieldReader {
     return spread;
   }
 
+  // 0 where it is not there: figures of before it was measured.
+  double latency_or_none(const char* key) {
+    return object_.is_object() && object_.contains(key) ? number(key, 0, kLatencyMax) : 0;
+  }
+
   Spread bandwidth(const char* key) { return spread(key, kBandwidthMin, kBandwidthMax); }
   Spread latency(const char* key) { return spread(key, kLatencyMin, kLatencyMax); }
 
@@ -136,6 +141,9 @@ DeviceFigures read_figures(const json& object, std::string* problem) {
   figures.write_bandwidth = reader.bandwidth("write_bandwidth");
   figures.read_latency = reader.latency("read_latency");
   figures.write_latency = reader.latency("write_latency");
+  figures.read_idle_latency = reader.latency_or_none("read_idle_latency");
+  figures.write_idle_latency = reader.latency_or_none("write_idle_latency");
+  figures.sync_latency = reader.latency_or_none("sync_latency");
   figures.direct = reader.truth("direct");
   figures.seconds = reader.number("seconds", 0, kLatencyMax);
   const json* cells = reader.field("cells");
@@ -184,6 +192,9 @@ json figures_json(const DeviceFigures& figures) {
           {"write_bandwidth", spread_json(figures.write_bandwidth)},
           {"read_latency", spread_json(figures.read_latency)},
           {"write_latency", spread_json(figures.write_latency)},
+          {"read_idle_latency", figures.read_idle_latency},
+          {"write_idle_latency", figures.write_idle_latency},
+          {"sync_latency", figures.sync_latency},
           {"direct", figures.direct},
           {"seconds", figures.seconds},
           {"cells", cells}};

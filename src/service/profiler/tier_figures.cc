@@ -35,6 +35,9 @@ TierFigures tier_figures(const DeviceProfile& profile) {
           .write_bandwidth = figures.write_bandwidth.value,
           .read_latency = figures.read_latency.value,
           .write_latency = figures.write_latency.value,
+          .read_idle_latency = figures.read_idle_latency,
+          .write_idle_latency = figures.write_idle_latency,
+          .sync_latency = figures.sync_latency,
           .source = "measured " + date_text(profile.measured_at),
           .measured = true,
           .device_class = profile.identity.device_class};
@@ -46,6 +49,9 @@ TierFigures tier_figures(DeviceClass device_class) {
           .write_bandwidth = figures.write_bandwidth,
           .read_latency = figures.read_latency,
           .write_latency = figures.write_latency,
+          .read_idle_latency = 0,
+          .write_idle_latency = 0,
+          .sync_latency = 0,
           .source = "class default: " + std::string(class_name(device_class)),
           .measured = false,
           .device_class = device_class};

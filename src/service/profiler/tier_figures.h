@@ -26,6 +26,10 @@ struct TierFigures {
   double write_bandwidth = 0;
   double read_latency = 0;
   double write_latency = 0;
+  // 0: as the latencies above, and unknown.
+  double read_idle_latency = 0;
+  double write_idle_latency = 0;
+  double sync_latency = 0;
   std::string source;     // "measured 2026-11-21", "class default: ssd"
   bool measured = false;  // false: worth measuring in idle time
   DeviceClass device_class = DeviceClass::kUnknown;

@@ -22,9 +22,12 @@ enum class TraceKind : std::uint8_t {
   kReadHit,         // from a tier, where an earlier use had left it
   kReadPrefetched,  // from a tier, where the prefetcher had put it
   kWrite,
-  kAdvice  // the program said what it is going to do (posix_fadvise, madvise)
+  kAdvice,  // the program said what it is going to do (posix_fadvise, madvise)
+  // The program had its data made durable (fsync): when that was done, and as `length` how many
+  // microseconds it took.
+  kSync
 };
-inline constexpr unsigned kTraceKinds = 7;
+inline constexpr unsigned kTraceKinds = 8;
 
 struct TraceEvent {
   std::uint64_t time_ns = 0;  // since the trace began
@@ -72,6 +75,11 @@ class TraceSource {
   // What there is to be said about a trace that could be read all the same, such as that its end is
   // missing. Complete when next() has returned false.
   virtual std::string warning() const { return {}; }
+  // Whether fsyncs are among the events.
+  virtual bool has_syncs() const { return false; }
+  // What all processes together spent in calls that read or write, 0 where the trace does not say.
+  // Complete when next() has returned false.
+  virtual std::uint64_t io_ns() const { return 0; }
   // The names of the events so far; there may be more later.
   virtual const TraceNames& names() const = 0;
 };

@@ -74,21 +74,41 @@ TEST(TraceFile, WhatIsWrittenComesBack) {
 }
 
 // The file of one event, in full: small blocks are stored as they are, so that the bytes do not
-// depend on the version of zstd.
-TEST(TraceFile, TheBytesAreTheseForever) {
+// depend on the version of zstd. This is how version 1 was written, without fsyncs.
+TEST(TraceFile, TheFirstVersionIsReadForever) {
   const std::string golden = from_hexadecimal(
       "89435452430d0a1a010000002000000000002a36fe9c97178a5859adbbd0b2df43424c4b01000000"
       "070000000700000002000000000000007a3df8bfb2e4a26cb0fab4cd177794d400022f6101017043"
       "424c4b020000000a0000000a0000000100000001000000455b64f543b29733be78256fae75659003"
       "d00f0000068040800843424c4b030000000100000001000000000000000200000030e7211b812741"
       "8a54b3bfcc9d18cae001");
+  const TraceEvent event{1000, 4096, 512, 0, 0, 3, TraceKind::kReadHit};
+  MemoryFile old(golden);
+  auto reader = TraceReader::open(old.path());
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(all_events(reader->get()), std::vector<TraceEvent>{event});
+  EXPECT_TRUE((*reader)->status()) << (*reader)->status().message();
+  EXPECT_FALSE((*reader)->has_syncs());
+  EXPECT_EQ((*reader)->io_ns(), 0U);
+  EXPECT_EQ((*reader)->names().files.name(0), "/a");
+  EXPECT_EQ((*reader)->names().processes.name(0), "p");
+}
+
+TEST(TraceFile, TheBytesAreTheseForever) {
+  const std::string golden = from_hexadecimal(
+      "89435452430d0a1a020000002000000000002a36fe9c97172e0894cdd322ee1d43424c4b01000000"
+      "070000000700000002000000000000007a3df8bfb2e4a26cb0fab4cd177794d400022f6101017043"
+      "424c4b0200000009000000090000000100000001000000266ca3b64d3cde40cca6450972ebfc1507"
+      "d00f00000600f40343424c4b0300000003000000030000000000000002000000a57aa03f0e4fd958"
+      "95272d75364b97ab01ac02");
   MemoryFile file;
   auto writer = TraceWriter::create(file.path(), {.start_unix_ns = 1'700'000'000'000'000'000});
   ASSERT_TRUE(writer);
   EXPECT_EQ(*(*writer)->file("/a"), 0U);
   EXPECT_EQ(*(*writer)->process("p"), 0U);
-  const TraceEvent event{1000, 4096, 512, 0, 0, 3, TraceKind::kReadHit};
+  const TraceEvent event{1000, 0, 250, 0, 0, 3, TraceKind::kSync};
   ASSERT_TRUE((*writer)->append(event));
+  (*writer)->set_io_ns(300);
   ASSERT_TRUE((*writer)->finish());
   EXPECT_EQ(file.content(), golden);
   EXPECT_EQ((*writer)->file_bytes(), golden.size());
@@ -97,8 +117,8 @@ TEST(TraceFile, TheBytesAreTheseForever) {
   auto reader = TraceReader::open(old.path());
   ASSERT_TRUE(reader);
   EXPECT_EQ(all_events(reader->get()), std::vector<TraceEvent>{event});
-  EXPECT_EQ((*reader)->names().files.name(0), "/a");
-  EXPECT_EQ((*reader)->names().processes.name(0), "p");
+  EXPECT_TRUE((*reader)->has_syncs());
+  EXPECT_EQ((*reader)->io_ns(), 300U);
 }
 
 TEST(TraceFile, CutOffAnywhereItGivesItsWholeBlocks) {
@@ -219,8 +239,8 @@ TEST(TraceFile, ABlockThatContradictsItselfIsFound) {
       {{.kind = Kind::kEvents, .entries = 2, .number = 1}, event, "events cannot be made out"},
       {{.kind = Kind::kEvents, .entries = UINT32_MAX, .number = 1}, event, "events cannot be"},
       {{.kind = Kind::kNames, .entries = 3, .number = 1}, names, "names cannot be made out"},
-      {{.kind = Kind::kEnd, .number = 1}, {5}, "there are 5 events, not 0"},
-      {{.kind = Kind::kEnd, .number = 1}, {0, 0}, "end cannot be made out"},
+      {{.kind = Kind::kEnd, .number = 1}, {5, 0}, "there are 5 events, not 0"},
+      {{.kind = Kind::kEnd, .number = 1}, {0, 0, 0}, "end cannot be made out"},
       {{.kind = static_cast<Kind>(4), .number = 1}, {}, "unknown kind"},
       {{.kind = Kind::kEvents, .number = 3}, {}, "numbered 3"},
       {{.kind = Kind::kEvents,
@@ -251,7 +271,7 @@ TEST(TraceFile, ABlockThatContradictsItselfIsFound) {
   }
   file.set_content(beginning +
                    sealed_block({.kind = Kind::kEvents, .entries = 1, .number = 1}, event) +
-                   sealed_block({.kind = Kind::kEnd, .number = 2}, {1}));
+                   sealed_block({.kind = Kind::kEnd, .number = 2}, {1, 0}));
   auto reader = TraceReader::open(file.path());
   ASSERT_TRUE(reader);
   EXPECT_EQ(all_events(reader->get()).size(), 1U) << "else the cases above show nothing";
@@ -263,11 +283,11 @@ TEST(TraceFile, AnotherVersionAndAnotherFileAreToldApart) {
   MemoryFile file;
   write_trace(file.path(), {});
   std::string content = file.content();
-  content[8] = 2;
+  content[8] = 3;
   file.set_content(content);
   auto reader = TraceReader::open(file.path());
   EXPECT_EQ(reader.status().code(), StatusCode::kIncompatible);
-  EXPECT_NE(reader.status().message().find("version 2; this program reads version 1"),
+  EXPECT_NE(reader.status().message().find("version 3; this program reads versions 1 to 2"),
             std::string::npos);
   file.set_content(std::string(1000, 'x'));
   reader = TraceReader::open(file.path());

@@ -61,7 +61,7 @@ ReadTraceHeader read_trace_header(const TraceHeaderImage& image) {
   header.start_unix_ns = get_number<std::uint64_t>(image.data() + 16);
   if (!std::equal(kTraceMagic.begin(), kTraceMagic.end(), image.begin())) {
     header.fault = TraceHeaderFault::kMagic;
-  } else if (header.version != kTraceVersion) {
+  } else if (header.version < kTraceVersionFirst || header.version > kTraceVersion) {
     // Before the checksum, for another version may keep it elsewhere.
     header.fault = TraceHeaderFault::kVersion;
   } else if (!is_sealed(image) ||

@@ -10,7 +10,7 @@
 //     and its stored bytes  as they are, or one zstd frame that makes the raw bytes
 //
 // A block of names comes before the events that use them; the last block is the end, whose raw
-// bytes are the number of all events. A file without it was cut off. That a block's header has a
+// bytes are the number of all events and the ns of I/O. A file without it was cut off. That a block's header has a
 // checksum of its own is what tells a block that was cut off from one whose length is damaged.
 //
 // Thread safety: pure functions. Ownership: values.
@@ -29,7 +29,9 @@ using TraceBytes = std::vector<std::uint8_t>;
 // As in a PNG: neither text nor what is left of it after its line ends have been exchanged.
 inline constexpr std::array<std::uint8_t, 8> kTraceMagic = {0x89, 'C',  'T',  'R',
                                                             'C',  '\r', '\n', 0x1a};
-inline constexpr std::uint32_t kTraceVersion = 1;
+// Version 1 has no fsyncs, and nothing but the number of events in its end.
+inline constexpr std::uint32_t kTraceVersion = 2;
+inline constexpr std::uint32_t kTraceVersionFirst = 1;
 inline constexpr std::size_t kTraceHeaderBytes = 32;
 static_assert(kTraceHeaderBytes == 8 + 2 * 4 + 2 * 8);
 

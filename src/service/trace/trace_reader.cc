@@ -31,6 +31,7 @@ Status TraceReader::read_header() {
   }
   const ReadTraceHeader header = read_trace_header(image);
   start_unix_ns_ = header.start_unix_ns;
+  version_ = header.version;
   switch (header.fault) {
     case TraceHeaderFault::kNone:
       break;
@@ -39,7 +40,9 @@ Status TraceReader::read_header() {
     case TraceHeaderFault::kVersion:
       return Status(StatusCode::kIncompatible,
                     place + "8: the trace is of version " + std::to_string(header.version) +
-                        "; this program reads version " + std::to_string(kTraceVersion));
+                        "; this program reads versions " +
+                        std::to_string(kTraceVersionFirst) + " to " +
+                        std::to_string(kTraceVersion));
     case TraceHeaderFault::kDamaged:
       return Status(StatusCode::kInvalid, place + "0: the header of the trace is damaged");
   }
@@ -152,7 +155,9 @@ bool TraceReader::take_events(std::uint32_t count) {
 bool TraceReader::take_end() {
   std::span<const std::uint8_t> rest(raw_);
   std::uint64_t total = 0;
-  if (!take_varint(&rest, &total) || !rest.empty()) return damaged("its end cannot be made out");
+  const bool is_whole = take_varint(&rest, &total) &&
+                        (!has_syncs() || take_varint(&rest, &io_ns_)) && rest.empty();
+  if (!is_whole) return damaged("its end cannot be made out");
   if (total != events_) {
     return damaged("it says that there are " + std::to_string(total) + " events, not " +
                    std::to_string(events_));

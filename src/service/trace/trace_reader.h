@@ -27,6 +27,8 @@ class TraceReader final : public TraceSource {
   Status status() const override { return status_; }
   std::string warning() const override { return warning_; }
   const TraceNames& names() const override { return names_; }
+  bool has_syncs() const override { return version_ > 1; }
+  std::uint64_t io_ns() const override { return io_ns_; }
 
   // The end is missing. Known when next() has returned false.
   bool is_cut_off() const { return !warning_.empty(); }
@@ -52,7 +54,9 @@ class TraceReader final : public TraceSource {
   Status status_;
   std::string warning_;
   bool is_over_ = false;
+  std::uint32_t version_ = 0;
   std::uint64_t start_unix_ns_ = 0;
+  std::uint64_t io_ns_ = 0;
   std::uint64_t position_ = 0;     // behind the bytes that were read
   std::uint64_t block_begin_ = 0;  // of the block that is being read
   std::uint32_t blocks_ = 0;

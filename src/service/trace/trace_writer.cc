@@ -115,6 +115,7 @@ Status TraceWriter::finish() {
   CAIRN_RETURN_IF_ERROR(flush());
   TraceBytes total;
   put_varint(&total, events_);
+  put_varint(&total, io_ns_);
   CAIRN_RETURN_IF_ERROR(write_block(TraceBlockKind::kEnd, total, 0));
   if (::close(std::exchange(fd_, -1)) != 0) {
     return fail(Status::from_errno(errno, "trace: cannot close " + path_));

@@ -46,6 +46,8 @@ class TraceWriter {
   // Writes what has been gathered, though it is no full block. It is the kernel's then, not yet the
   // disk's.
   Status flush();
+  // What all processes spent in calls, for the end.
+  void set_io_ns(std::uint64_t nanos) { io_ns_ = nanos; }
   // Flushes, writes the end and closes the file.
   Status finish();
 
@@ -72,6 +74,7 @@ class TraceWriter {
   std::uint32_t blocks_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t file_bytes_ = 0;
+  std::uint64_t io_ns_ = 0;
 };
 
 }  // namespace cairn
