@@ -106,7 +106,7 @@ def _judge_signs(bench, cells: list) -> None:
 
 
 def choice(sides: dict) -> str:
-    """The first, in the order of the configurations (cheap ones first), of those that are about as fast as the fastest."""
+    """The first, in the order of configurations (cheap ones first), of those that are about as fast as the fastest."""
     best = min(cell.predicted for cell in sides.values())
     margin = NEARLY_AS_FAST * sides[WITHOUT].predicted
     return next(name for name, cell in sides.items() if cell.predicted <= best + margin)

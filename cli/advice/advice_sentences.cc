@@ -214,7 +214,8 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
                     size_of(machine.page_cache_bytes)));
   }
   if (!told.work.accesses.fsyncs)
-    lines.emplace_back("A trace does not say how often the program calls fsync (--fsyncs N does).");
+    lines.emplace_back(
+        "This trace does not say how often the program calls fsync (--fsyncs N does).");
   if (told.work.reuse.is_sampled)
     lines.emplace_back("The miss ratios are estimated from a sample of the blocks.");
   return lines;

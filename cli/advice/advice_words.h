@@ -39,6 +39,7 @@ AdviceQuestion question_of(const AdviceWords& words);
 inline constexpr const char* kWhatIfHelp =
     "Advise on this configuration and machine: KEY=VALUE,... with the keys ram, nvme, ssd, hdd "
     "(SIZE of a tier), policy, expert, trigger, mode, durability, prefetch, streams, page-cache "
-    "and dirty (SIZE, what the kernel keeps and what it takes before programs wait) and store (nvme, ssd, hdd, network)";
+    "and dirty (SIZE, what the kernel keeps and what it takes before programs wait) and store "
+    "(nvme, ssd, hdd, network)";
 
 }  // namespace cairn::cli

@@ -2,8 +2,8 @@
 // What this machine's kernel takes for what no device has to do with: a call, and memory that
 // nobody had before. Measured in some 50 ms, on files in memory.
 //
-// Thread safety: any thread. Ownership: values. Units: seconds, bytes per second. Errors: none; what
-// cannot be measured has the figure of a usual machine, or 0 where it is as fast as memory.
+// Thread safety: any thread. Ownership: values. Units: seconds, bytes per second. Errors: none;
+// what cannot be measured has the figure of a usual machine, or 0 where it is as fast as memory.
 #pragma once
 
 namespace cairn::cli {

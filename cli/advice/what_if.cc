@@ -20,7 +20,7 @@ namespace {
 using profiler::DeviceClass;
 
 constexpr std::array<std::string_view, 14> kKeys = {
-    "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",    "trigger",
+    "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",     "trigger",
     "mode", "durability", "prefetch", "streams", "store",  "page-cache", "dirty"};
 // No node has more, whatever its place.
 constexpr double kBytesMax = 1ULL << 50;

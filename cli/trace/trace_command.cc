@@ -77,13 +77,15 @@ int info(const Arguments& arguments) {
                                  total, format_duration(static_cast<double>(end_ns) / 1e9),
                                  trace->names().files.count(), trace->names().processes.count());
   constexpr std::array<const char*, kTraceKinds> kNames = {
-      "opened", "closed", "read, missed", "read, hit", "read, fetched ahead", "written", "advised",
-      "synchronised"};
+      "opened",  "closed",  "read, missed", "read, hit", "read, fetched ahead",
+      "written", "advised", "synchronised"};
   std::vector<std::vector<std::string>> rows = {{"what", "times", "bytes"}};
   for (unsigned kind = 0; kind < kTraceKinds; ++kind) {
     if (events[kind] == 0) continue;
     rows.push_back({kNames[kind], std::to_string(events[kind]),
-                    kind < 2 || kind == static_cast<unsigned>(TraceKind::kSync) ? std::string("-") : format_size(bytes[kind])});
+                    kind < 2 || kind == static_cast<unsigned>(TraceKind::kSync)
+                        ? std::string("-")
+                        : format_size(bytes[kind])});
   }
   print(text + format_table(rows, "lrr"));
   say_warning(*trace);

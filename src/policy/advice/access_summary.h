@@ -20,6 +20,9 @@
 namespace cairn::advice {
 
 inline constexpr std::uint64_t kBlockBytes = 64 * 1024;
+// A limited device makes good in a pause for what it was behind, and for so much of what comes
+// next: limits are kept on the average over about that time.
+inline constexpr double kPauseSeconds = 0.1;
 
 struct Access {
   std::uint64_t time_ns = 0;
@@ -104,8 +107,6 @@ class SummaryBuilder {
  private:
   static constexpr std::uint64_t kNoBlock = UINT64_MAX;
   static constexpr unsigned kWindow = 64;
-  // What a limited device makes good in a pause is what it was behind, and a tenth of a second.
-  static constexpr double kPauseSeconds = 0.1;
 
   struct Stream {
     std::uint64_t block = kNoBlock;

@@ -189,10 +189,10 @@ Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes
   advice.limit = limit_of(work, advice.advised().forecast);
   add_improvements(work, machine, wishes, &advice);
   const double fsyncs = work.accesses.fsyncs.value_or(0) / work.accesses.concurrency;
-  advice.store_fsync_seconds = fsyncs * machine.store.write_latency;
+  advice.store_fsync_seconds = fsyncs * machine.store.fsync_seconds();
   const FileTierPlan* const log = advice.advised().plan.log_tier();
   advice.node_fsync_seconds =
-      fsyncs * (log != nullptr ? log->speed : wishes.spare_tier.speed).write_latency;
+      fsyncs * (log != nullptr ? log->speed : wishes.spare_tier.speed).fsync_seconds();
   CAIRN_CHECK(advice.chosen < advice.candidates.size());
   return advice;
 }

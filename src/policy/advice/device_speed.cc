@@ -66,9 +66,9 @@ double seconds_of(const DeviceSpeed& speed, const DeviceLoad& load) {
   const double bandwidth = reads ? speed.read_bandwidth : speed.write_bandwidth;
   const double rounds = load.requests / std::min(load.concurrency, speed.queue_depth);
   const double idle = rounds * speed.idle_latency(load.direction) + load.bytes / bandwidth;
-  return speed.is_limited(load.direction) ? std::max(rounds * speed.latency(load.direction), idle)
-                                          : rounds * speed.latency(load.direction) +
-                                                load.bytes / bandwidth;
+  return speed.is_limited(load.direction)
+             ? std::max(rounds * speed.latency(load.direction), idle)
+             : rounds * speed.latency(load.direction) + load.bytes / bandwidth;
 }
 
 double waited_seconds(const DeviceSpeed& speed, const DeviceLoad& load, double paused_seconds) {
@@ -76,8 +76,7 @@ double waited_seconds(const DeviceSpeed& speed, const DeviceLoad& load, double p
   const double all = seconds_of(speed, load);
   if (!speed.is_limited(load.direction)) return all;
   const double rounds = load.requests / std::min(load.concurrency, speed.queue_depth);
-  return std::max(std::min(all, rounds * speed.idle_latency(load.direction)),
-                  all - paused_seconds);
+  return std::max(std::min(all, rounds * speed.idle_latency(load.direction)), all - paused_seconds);
 }
 
 }  // namespace cairn::advice

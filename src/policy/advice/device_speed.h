@@ -5,9 +5,9 @@
 //
 //   time = requests * latency / min(concurrency, queue depth) + bytes / bandwidth
 //
-// Where a request after a pause takes less than half of the latency, something limits how many the
-// device gets in a second (a cloud's volume, a control group). The latency is that limit's then, and
-// the bytes go on meanwhile:
+// Where a request after a pause takes less than half of the latency, something limits how many
+// requests the device gets in a second (a cloud's volume, a control group). The latency is that
+// limit's then, and the bytes go on meanwhile:
 //   time = max(requests * latency / ..., requests * idle latency / ... + bytes / bandwidth)
 //
 // That is the physical device of policy/regressions with a knee of 1, from figures that the
@@ -50,7 +50,7 @@ struct DeviceSpeed {
   double read_idle_latency = 0;
   double write_idle_latency = 0;
   double sync_latency = 0;  // of an fsync behind a small write; 0: not known
-  double queue_depth = 1;  // requests that the device works on at a time
+  double queue_depth = 1;   // requests that the device works on at a time
   // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
   double error = 2;
   bool is_memory = false;

@@ -88,11 +88,13 @@ DeviceLoad load_of(const Missed& missed, double concurrency) {
   return load;
 }
 
-// The time that the programs compute, and for which a limited device makes good: no more than a
-// tenth of a second of a pause.
+// The time that the programs compute, and for which a limited device makes good.
 struct Pauses {
   double all = 0;
   double short_ones = 0;
+
+  // Pauses between hits are of no use to it, but it begins rested.
+  double beside(double miss_ratio) const { return short_ones * miss_ratio + kPauseSeconds; }
 };
 
 Pauses pauses_of(const Workload& work, const Machine& machine) {
@@ -189,7 +191,7 @@ double store_read_seconds(const Workload& work, const Machine& machine, const Pl
   const double ahead = plan.prefetch_percent > 0 ? reads.sequential_share() : 0;
   if (machine.store.is_limited(Direction::kRead)) {
     return waited_seconds(machine.store, load_of(missed, concurrency),
-                          pauses.short_ones + ahead * (pauses.all - pauses.short_ones));
+                          std::max(pauses.beside(ratio), ahead * pauses.all * ratio));
   }
   const double in_order = sequential_seconds(machine.store, missed.sequential_bytes, concurrency);
   return std::max(0.0, in_order - pauses.all * ahead) +
@@ -204,10 +206,11 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
     result.miss_ratio =
         std::min(1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
   const Missed missed = missed_of(accesses.reads, result.miss_ratio, accesses.reads.random_bytes);
-  const double pause = pauses_of(work, machine).short_ones;
+  const Pauses pauses = pauses_of(work, machine);
   result.parts.store_reads =
       real.store.is_limited(Direction::kRead)
-          ? waited_seconds(real.store, load_of(missed, accesses.concurrency), pause)
+          ? waited_seconds(real.store, load_of(missed, accesses.concurrency),
+                           pauses.beside(result.miss_ratio))
           : sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
                 random_seconds(real.store, missed, accesses.concurrency);
   result.parts.copies =
@@ -229,7 +232,7 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
                                                         .concurrency = accesses.concurrency});
   }
   result.parts.fsyncs = fsync_seconds(accesses, real.store);
-  rest_from(accesses.reads.requests > 0 ? 0 : pause, real.store, &result.parts.fsyncs);
+  rest_from(accesses.reads.requests > 0 ? 0 : pauses.beside(1), real.store, &result.parts.fsyncs);
   return result;
 }
 
@@ -246,7 +249,7 @@ void add_writes(const Workload& work, const Machine& real, const Plan& plan, con
   if (accesses.writes.requests == 0 || plan.mode == "scratch") return;
   if (plan.mode == "persistent-sync") {
     result->parts.store_writes = through_seconds(accesses, real.store);
-    rest_from(pauses.short_ones, real.store, &result->parts.store_writes);
+    rest_from(pauses.beside(1), real.store, &result->parts.store_writes);
     return;
   }
   const double duration = std::max(accesses.seconds, result->parts.store_reads);
@@ -280,7 +283,7 @@ Forecast with_at(const Workload& work, const Machine& machine, const Plan& plan,
   if (plan.mode != "scratch" && plan.mode != "persistent-sync") {
     const DeviceSpeed device = fsync_device(real, plan, corner);
     result.parts.fsyncs = fsync_seconds(accesses, device);
-    rest_from(accesses.reads.requests > 0 ? 0 : pauses.short_ones, device, &result.parts.fsyncs);
+    rest_from(accesses.reads.requests > 0 ? 0 : pauses.beside(1), device, &result.parts.fsyncs);
   }
   return result;
 }

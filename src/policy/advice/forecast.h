@@ -62,7 +62,7 @@ struct Machine {
   DeviceSpeed store;
   double page_cache_bytes = 0;  // that the kernel keeps of the store's files
   // That the kernel takes before programs wait; none: a fifth of its memory.
-  std::optional<double> dirty_bytes_max;
+  std::optional<double> dirty_bytes_max = std::nullopt;
   double memory_bytes_max = 0;  // for a RAM tier
   // Bytes per second into memory that nobody had before; 0: as fast as memory is.
   double fresh_tier_bandwidth = 0;

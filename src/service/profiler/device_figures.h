@@ -28,8 +28,8 @@ struct DeviceFigures {
   Spread write_bandwidth;
   Spread read_latency;  // of one small request alone
   Spread write_latency;
-  // A small request that comes after a pause takes this. A device that is limited to so many requests in
-  // a second answers it at once; read_latency and write_latency are then the limit's.
+  // A small request that comes after a pause takes this. A device that is limited to so many
+  // requests in a second answers it at once; read_latency and write_latency are then the limit's.
   double read_idle_latency = 0;  // 0: not measured
   double write_idle_latency = 0;
   double sync_latency = 0;  // a small record is appended to a file, and made durable; 0 as above

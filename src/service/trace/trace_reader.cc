@@ -40,9 +40,8 @@ Status TraceReader::read_header() {
     case TraceHeaderFault::kVersion:
       return Status(StatusCode::kIncompatible,
                     place + "8: the trace is of version " + std::to_string(header.version) +
-                        "; this program reads versions " +
-                        std::to_string(kTraceVersionFirst) + " to " +
-                        std::to_string(kTraceVersion));
+                        "; this program reads versions " + std::to_string(kTraceVersionFirst) +
+                        " to " + std::to_string(kTraceVersion));
     case TraceHeaderFault::kDamaged:
       return Status(StatusCode::kInvalid, place + "0: the header of the trace is damaged");
   }
@@ -155,8 +154,8 @@ bool TraceReader::take_events(std::uint32_t count) {
 bool TraceReader::take_end() {
   std::span<const std::uint8_t> rest(raw_);
   std::uint64_t total = 0;
-  const bool is_whole = take_varint(&rest, &total) &&
-                        (!has_syncs() || take_varint(&rest, &io_ns_)) && rest.empty();
+  const bool is_whole =
+      take_varint(&rest, &total) && (!has_syncs() || take_varint(&rest, &io_ns_)) && rest.empty();
   if (!is_whole) return damaged("its end cannot be made out");
   if (total != events_) {
     return damaged("it says that there are " + std::to_string(total) + " events, not " +
