@@ -10,8 +10,9 @@
 //     and its stored bytes  as they are, or one zstd frame that makes the raw bytes
 //
 // A block of names comes before the events that use them; the last block is the end, whose raw
-// bytes are the number of all events and the ns of I/O. A file without it was cut off. That a block's header has a
-// checksum of its own is what tells a block that was cut off from one whose length is damaged.
+// bytes are the number of all events and the ns of I/O. A file without it was cut off. That a
+// block's header has a checksum of its own is what tells a block that was cut off from one whose
+// length is damaged.
 //
 // Thread safety: pure functions. Ownership: values.
 #pragma once
