@@ -16,6 +16,17 @@ std::uint64_t key_of(const Access& access) {
   return (access.stream + 1) * kGolden ^ (std::uint64_t{access.file} << 1 | access.is_write);
 }
 
+constexpr unsigned kFileBits = 40;
+
+std::uint64_t block_key(std::uint32_t file, std::uint64_t block) {
+  return (std::uint64_t{file} << kFileBits) ^ block;
+}
+
+std::size_t place_of(std::uint64_t key, std::size_t places) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
+  return static_cast<std::size_t>((key * kGolden) >> 32) % places;
+}
+
 std::uint64_t bytes_in_block(const Access& access, std::uint64_t block) {
   const std::uint64_t begin = std::max(access.offset, block * kBlockBytes);
   const std::uint64_t end = std::min(access.offset + access.length, (block + 1) * kBlockBytes);
@@ -82,6 +93,16 @@ bool SummaryBuilder::note_part(Stream& stream, const Access& access, std::uint64
   return is_repeat;
 }
 
+bool SummaryBuilder::was_used(std::uint32_t file, std::uint64_t block) const {
+  const std::uint64_t key = block_key(file, block);
+  return used_[place_of(key, used_.size())] == key;
+}
+
+void SummaryBuilder::note_used(std::uint32_t file, std::uint64_t block) {
+  const std::uint64_t key = block_key(file, block);
+  used_[place_of(key, used_.size())] = key;
+}
+
 bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_t block) {
   UseCounts& counts = access.is_write ? counts_.writes : counts_.reads;
   const std::uint64_t bytes = bytes_in_block(access, block);
@@ -105,6 +126,8 @@ bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_
   (follows ? counts.sequential_uses : counts.random_uses) += 1;
   (follows ? counts.sequential_bytes : counts.random_bytes) += static_cast<double>(bytes);
   if (!access.is_write && access.was_hit) counts_.recorded_hits += 1;
+  if (!follows && block > 0 && was_used(access.file, block - 1)) counts.adjoining_uses += 1;
+  note_used(access.file, block);
   if (!follows) {
     File& file = known_files_[access.file];
     ++(access.is_write ? file.random_writes : file.random_reads);

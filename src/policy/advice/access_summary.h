@@ -8,7 +8,7 @@
 // hits within a block. Any other use is random and counts the bytes that the record has.
 //
 // Thread safety: none for the builder; summaries are values. Units: bytes, seconds.
-// Ownership: 56 bytes for each pair of stream and file, 24 for each file.
+// Ownership: 56 bytes for each pair of stream and file, 24 for each file, and 512 KiB.
 #pragma once
 
 #include <array>
@@ -44,6 +44,9 @@ struct UseCounts {
   double random_uses = 0;
   double random_bytes = 0;
   double repeats = 0;  // of requests, within a use
+  // Random ones of blocks behind such as another stream, or an earlier pass, has used: the kernel
+  // reads ahead for these as well (try_context_readahead()).
+  double adjoining_uses = 0;
   // What the blocks of the random uses have, as far as their files go.
   double random_block_bytes = 0;
 
@@ -130,8 +133,13 @@ class SummaryBuilder {
   // Returns: whether it is a use of its own.
   bool add_part(Stream& stream, const Access& access, std::uint64_t block);
   void merge_parts();
+  bool was_used(std::uint32_t file, std::uint64_t block) const;
+  void note_used(std::uint32_t file, std::uint64_t block);
 
   AccessSummary counts_;
+  // Blocks that were used, each in the place of its hash: a later one takes it.
+  static constexpr std::size_t kUsedMax = std::size_t{1} << 16;
+  std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kUsedMax, kNoBlock);
   std::unordered_map<std::uint64_t, Stream> streams_;
   std::unordered_map<std::uint32_t, std::uint64_t> last_windows_;  // by process
   std::vector<File> known_files_;

@@ -119,6 +119,7 @@ Workload with_larger_requests(Workload work) {
     counts->sequential_bytes += counts->random_bytes;
     counts->sequential_uses += counts->random_uses;
     counts->random_bytes = counts->random_uses = counts->random_block_bytes = 0;
+    counts->adjoining_uses = 0;
     counts->requests = std::min(counts->requests, counts->request_bytes / kLarge);
   }
   return work;

@@ -398,6 +398,22 @@ TEST(AccessSummaryTest, OneProcessWithManyFilesWaitsForOneAtATime) {
   EXPECT_DOUBLE_EQ(builder.summary().concurrency, 1);
 }
 
+TEST(AccessSummaryTest, BlocksBehindThoseOfOthersAdjoinThem) {
+  SummaryBuilder builder;
+  const auto nothing = [](std::uint64_t) {};
+  for (std::uint64_t block = 0; block < 64; ++block)
+    builder.add({.time_ns = block,
+                 .offset = block * kBlockBytes,
+                 .length = 4096,
+                 .stream = block % 4,
+                 .process = static_cast<std::uint32_t>(block % 4)},
+                nothing);
+  builder.add({.time_ns = 64, .offset = 1000 * kBlockBytes, .length = 4096}, nothing);
+  const UseCounts reads = builder.summary().reads;
+  EXPECT_EQ(reads.random_uses, 65);
+  EXPECT_EQ(reads.adjoining_uses, 63) << "all but the first, and the one far away";
+}
+
 TEST(AccessSummaryTest, OfALongPauseATenthOfASecondIsShort) {
   Scene scene;
   scene.access(0, false, 0).access(2, false, 0.05).access(4, false, 1.05);

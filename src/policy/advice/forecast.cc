@@ -58,7 +58,7 @@ double copy_seconds(const AccessSummary& accesses, const Machine& machine, doubl
 
 Missed missed_of(const UseCounts& reads, double ratio, double random_bytes) {
   return {.sequential_bytes = reads.sequential_bytes * ratio,
-          .random_uses = reads.random_uses * ratio,
+          .random_uses = (reads.random_uses - reads.adjoining_uses) * ratio,
           .random_bytes = random_bytes * ratio};
 }
 
