@@ -36,6 +36,7 @@ environment:
   CAIRN_ARRAYS_ONLY, CAIRN_ARRAYS_STORES
                      works and stores of "arrays", with commas (bench/README.md)
   CAIRN_MODELS_ONLY  programs of "models", with commas: checkpoint, strided, ...; the others are those of the last run
+  CAIRN_MODELS_AGAIN 1: "models" predicts anew, and compares with its last runs
   CAIRN_TRACES       traces of real I/O for "replacement" and "traces": *.csv, *.lis, *.trace, *.u32, packed or not
 """
 

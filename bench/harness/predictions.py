@@ -38,9 +38,9 @@ class Cell:
         self.drain_predicted = forecast["drain_seconds"]
 
 
-def advise(bench, trace, store, settings, more=()) -> dict:
+def advise(bench, trace, store, settings) -> dict:
     """The answer on a configuration file. Nothing of the measured runs is in the question."""
-    words = [bench.cairn, "advise", "--json", "--trace", trace, "--store", store, "--config", settings, *more]
+    words = [bench.cairn, "advise", "--json", "--trace", trace, "--store", store, "--config", settings]
     return json.loads(bench.output(words))
 
 

@@ -6,6 +6,7 @@ trace and from what `cairn profile` measures of the devices. Then the program ru
 caches, on `hdd` of the testbed, with file tiers on `nvme`. The seconds compared are those inside the I/O calls of the
 slowest process; every byte that is read is compared.
 
+CAIRN_MODELS_AGAIN=1 records and predicts anew and compares with the kept runs, which takes two minutes instead of six.
 CAIRN_MODELS_ONLY names programs (with commas). The cells of each are kept in build/bench/models/, and the summary has
 those of programs that are not run this time from there.
 """
@@ -46,7 +47,9 @@ def run(bench):
         elif wanted and program.name not in wanted:
             cells.extend(_kept_cells(kept / f"{program.name}.json"))
         else:
-            measured = Matrix(bench, store, fast, program).cells()
+            again = os.environ.get("CAIRN_MODELS_AGAIN", "") not in ("", "0")
+            before = _kept_cells(kept / f"{program.name}.json") if again and not bench.quick else []
+            measured = Matrix(bench, store, fast, program).cells(before)
             cells.extend(measured)
             if not bench.quick:
                 _keep(bench, kept, program, measured)
@@ -122,12 +125,11 @@ class Matrix:
         self._program = program
         self._place = Place(bench, store, program)
         self._trace = bench.scratch / f"{program.name}.trace"
-        self._fsyncs = 0
 
-    def cells(self) -> list:
+    def cells(self, measured: list) -> list:
         self._place.make_inputs()
         self._record()
-        found = [self._measure(name) for name in self._configurations()]
+        found = measured or [self._measure(name) for name in self._configurations()]
         for cell in found:
             self._predict(cell)
         self._place.remove()
@@ -158,7 +160,7 @@ class Matrix:
             with subprocess.Popen(words, env=bench.environment, stdout=subprocess.PIPE, text=True) as recorder:
                 try:
                     self._wait_for_trace()
-                    self._fsyncs = node.run(self._place.command, self._place.directory)["fsyncs"]
+                    node.run(self._place.command, self._place.directory)
                 finally:
                     recorder.send_signal(signal.SIGINT)
                 said, _ = recorder.communicate(timeout=RECORD_SECONDS)
@@ -188,5 +190,5 @@ class Matrix:
 
     def _predict(self, cell: Cell) -> None:
         answer = predictions.advise(self._bench, self._trace, self._place.directory,
-                                    self._settings(cell.configuration), ["--fsyncs", self._fsyncs])
+                                    self._settings(cell.configuration))
         cell.take(answer["without"] if cell.configuration == WITHOUT else predictions.configured(answer))
