@@ -11,6 +11,8 @@ import statistics
 WITHOUT = "none"
 # How much faster a configuration has to be before advice prefers it to a cheaper one; as `cairn advise` does.
 NEARLY_AS_FAST = 0.02
+# Two equal runs lie so far apart: a gain below it is neither a help nor a harm, and a forecast below it says so.
+NO_DIFFERENCE = 0.05
 
 
 @dataclasses.dataclass
@@ -96,7 +98,7 @@ def _judge_signs(bench, cells: list) -> None:
             truth = 1 - cell.measured / without.measured
             forecast = 1 - cell.predicted / without.predicted
             count += 1
-            if (truth > 0) == (forecast > 0):
+            if (truth > 0) == (forecast > 0) or max(abs(truth), abs(forecast)) < NO_DIFFERENCE:
                 right += 1
                 continue
             clear_wrong += abs(truth) > 0.1

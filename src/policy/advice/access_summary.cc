@@ -53,7 +53,11 @@ void SummaryBuilder::note_time(const Access& access) {
     counts_.long_pause_seconds += std::max(0.0, pause - kPauseSeconds);
   }
   last_ns_ = std::max(last_ns_, access.time_ns);
-  if (!access.is_write) return;
+  if (!access.is_write) {
+    if (!first_read_ns_) first_read_ns_ = access.time_ns;
+    last_read_ns_ = std::max(last_read_ns_, access.time_ns);
+    return;
+  }
   const std::uint64_t since = access.time_ns > first_ns_ ? access.time_ns - first_ns_ : 0;
   const double seconds = static_cast<double>(since) / kNsPerSecond;
   WriteTimes& times = counts_.written;
@@ -72,6 +76,7 @@ SummaryBuilder::Stream& SummaryBuilder::note(const Access& access) {
       1;
   if (access.file >= known_files_.size()) known_files_.resize(std::size_t{access.file} + 1);
   File& file = known_files_[access.file];
+  if (file.end == 0 && access.is_write && access.offset == 0) counts_.new_files += 1;
   file.end = std::max(file.end, access.offset + access.length);
   const std::uint64_t window = accesses_++ / kWindow + 1;
   std::uint64_t& last = last_windows_[access.process];
@@ -93,14 +98,15 @@ bool SummaryBuilder::note_part(Stream& stream, const Access& access, std::uint64
   return is_repeat;
 }
 
-bool SummaryBuilder::was_used(std::uint32_t file, std::uint64_t block) const {
+bool SummaryBuilder::was_just_used(std::uint32_t file, std::uint64_t block) const {
   const std::uint64_t key = block_key(file, block);
-  return used_[place_of(key, used_.size())] == key;
+  const Used& used = used_[place_of(key, used_.size())];
+  return used.key == key && accesses_ - used.access <= kWindow;
 }
 
 void SummaryBuilder::note_used(std::uint32_t file, std::uint64_t block) {
   const std::uint64_t key = block_key(file, block);
-  used_[place_of(key, used_.size())] = key;
+  used_[place_of(key, used_.size())] = {key, accesses_};
 }
 
 bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_t block) {
@@ -126,7 +132,7 @@ bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_
   (follows ? counts.sequential_uses : counts.random_uses) += 1;
   (follows ? counts.sequential_bytes : counts.random_bytes) += static_cast<double>(bytes);
   if (!access.is_write && access.was_hit) counts_.recorded_hits += 1;
-  if (!follows && block > 0 && was_used(access.file, block - 1)) counts.adjoining_uses += 1;
+  if (!follows && block > 0 && was_just_used(access.file, block - 1)) counts.adjoining_uses += 1;
   note_used(access.file, block);
   if (!follows) {
     File& file = known_files_[access.file];
@@ -138,6 +144,10 @@ bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_
 AccessSummary SummaryBuilder::summary() const {
   AccessSummary summary = counts_;
   summary.seconds = static_cast<double>(last_ns_ - std::min(first_ns_, last_ns_)) / kNsPerSecond;
+  if (first_read_ns_ && summary.seconds > 0)
+    summary.read_share =
+        static_cast<double>(last_read_ns_ - *first_read_ns_) / kNsPerSecond / summary.seconds;
+  CAIRN_DCHECK(summary.read_share >= 0);
   for (const File& file : known_files_) {
     if (file.end == 0) continue;
     ++summary.files;

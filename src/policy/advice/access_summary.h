@@ -8,7 +8,7 @@
 // hits within a block. Any other use is random and counts the bytes that the record has.
 //
 // Thread safety: none for the builder; summaries are values. Units: bytes, seconds.
-// Ownership: 56 bytes for each pair of stream and file, 24 for each file, and 512 KiB.
+// Ownership: 56 bytes for each pair of stream and file, 24 for each file, and 64 KiB.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ struct UseCounts {
   double random_uses = 0;
   double random_bytes = 0;
   double repeats = 0;  // of requests, within a use
-  // Random ones of blocks behind such as another stream, or an earlier pass, has used: the kernel
-  // reads ahead for these as well (try_context_readahead()).
+  // Random ones of blocks behind such as another stream has just used: the kernel reads ahead for
+  // these as well (try_context_readahead()).
   double adjoining_uses = 0;
   // What the blocks of the random uses have, as far as their files go.
   double random_block_bytes = 0;
@@ -74,6 +74,8 @@ struct AccessSummary {
   // Of the time between two accesses, what is longer than kPauseSeconds.
   double long_pause_seconds = 0;
   double opens = 0;
+  double new_files = 0;   // that a write at their beginning makes
+  double read_share = 0;  // the time from the first read to the last, of `seconds`
   std::array<double, 4> requests_by_size{};
   std::uint64_t files = 0;
   std::optional<double> fsyncs;  // none: the record does not say
@@ -133,18 +135,25 @@ class SummaryBuilder {
   // Returns: whether it is a use of its own.
   bool add_part(Stream& stream, const Access& access, std::uint64_t block);
   void merge_parts();
-  bool was_used(std::uint32_t file, std::uint64_t block) const;
+  bool was_just_used(std::uint32_t file, std::uint64_t block) const;
   void note_used(std::uint32_t file, std::uint64_t block);
 
   AccessSummary counts_;
+  struct Used {
+    std::uint64_t key = kNoBlock;
+    std::uint64_t access = 0;
+  };
+
   // Blocks that were used, each in the place of its hash: a later one takes it.
-  static constexpr std::size_t kUsedMax = std::size_t{1} << 16;
-  std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kUsedMax, kNoBlock);
+  static constexpr std::size_t kUsedMax = std::size_t{1} << 12;
+  std::vector<Used> used_ = std::vector<Used>(kUsedMax);
   std::unordered_map<std::uint64_t, Stream> streams_;
   std::unordered_map<std::uint32_t, std::uint64_t> last_windows_;  // by process
   std::vector<File> known_files_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
+  std::optional<std::uint64_t> first_read_ns_;
+  std::uint64_t last_read_ns_ = 0;
   std::uint64_t accesses_ = 0;
   std::uint64_t processes_in_windows_ = 0;
 };

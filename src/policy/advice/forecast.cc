@@ -92,14 +92,18 @@ DeviceLoad load_of(const Missed& missed, double concurrency) {
 struct Pauses {
   double all = 0;
   double short_ones = 0;
-
-  // Pauses between hits are of no use to it, but it begins rested.
-  double beside(double miss_ratio) const { return short_ones * miss_ratio + kPauseSeconds; }
+  double read_share = 0;  // of them, while there are reads
+  double copying = 0;     // is a pause for a device as well
 };
+
+// Pauses between hits are of no use to a device, but it begins rested.
+double read_pause(const Pauses& pauses, double ratio) {
+  return (pauses.short_ones * pauses.read_share + pauses.copying) * ratio + kPauseSeconds;
+}
 
 Pauses pauses_of(const Workload& work, const Machine& machine) {
   const double all = compute_seconds(work, machine);
-  return {all, std::max(0.0, all - work.accesses.long_pause_seconds)};
+  return {all, std::max(0.0, all - work.accesses.long_pause_seconds), work.accesses.read_share, 0};
 }
 
 double kernel_dirty_room(const Machine& machine) {
@@ -108,12 +112,11 @@ double kernel_dirty_room(const Machine& machine) {
   return kFreeRunShare * std::min(limit, machine.page_cache_bytes);
 }
 
-// Each write is durable before it returns: what an fsync takes, and the bytes. Processes wait for
-// each other at a device that is limited.
+// Each write is durable before it returns: what an fsync takes, and the bytes. The first one of a
+// file makes its name durable as well.
 double through_seconds(const AccessSummary& accesses, const DeviceSpeed& store) {
-  const bool is_limited = store.is_limited(Direction::kWrite);
-  return accesses.writes.requests * store.fsync_seconds() /
-             (is_limited ? 1 : accesses.concurrency) +
+  const double syncs = accesses.writes.requests + accesses.new_files;
+  return syncs * store.fsync_seconds() / accesses.concurrency +
          accesses.writes.request_bytes / store.write_bandwidth;
 }
 
@@ -134,13 +137,14 @@ double drain_rate(const Workload& work, const DeviceSpeed& store, double streams
 double share_of_time(double part, double seconds) { return seconds > 0 ? part / seconds : 0; }
 
 double fsync_seconds(const AccessSummary& accesses, const DeviceSpeed& device) {
-  const double at_a_time = device.is_limited(Direction::kWrite) ? 1 : accesses.concurrency;
-  return accesses.fsyncs.value_or(0) * device.fsync_seconds() / at_a_time;
+  // Those at the same time are one transaction of the file system.
+  return accesses.fsyncs.value_or(0) * device.fsync_seconds() / accesses.concurrency;
 }
 
 // What a limited device makes good between its requests.
-void rest_from(double pause, const DeviceSpeed& store, double* seconds) {
-  if (store.is_limited(Direction::kWrite)) *seconds = std::max(0.0, *seconds - pause);
+void rest_from(const Pauses& pauses, const DeviceSpeed& store, double* seconds) {
+  if (store.is_limited(Direction::kWrite))
+    *seconds = std::max(0.0, *seconds - pauses.short_ones - kPauseSeconds);
 }
 
 // Both devices so many times slower, and a miss ratio that is so much larger.
@@ -190,8 +194,9 @@ double store_read_seconds(const Workload& work, const Machine& machine, const Pl
   const double concurrency = work.accesses.concurrency;
   const double ahead = plan.prefetch_percent > 0 ? reads.sequential_share() : 0;
   if (machine.store.is_limited(Direction::kRead)) {
-    return waited_seconds(machine.store, load_of(missed, concurrency),
-                          std::max(pauses.beside(ratio), ahead * pauses.all * ratio));
+    return waited_seconds(
+        machine.store, load_of(missed, concurrency),
+        std::max(read_pause(pauses, ratio), ahead * pauses.all * pauses.read_share * ratio));
   }
   const double in_order = sequential_seconds(machine.store, missed.sequential_bytes, concurrency);
   return std::max(0.0, in_order - pauses.all * ahead) +
@@ -206,18 +211,19 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
     result.miss_ratio =
         std::min(1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
   const Missed missed = missed_of(accesses.reads, result.miss_ratio, accesses.reads.random_bytes);
-  const Pauses pauses = pauses_of(work, machine);
-  result.parts.store_reads =
-      real.store.is_limited(Direction::kRead)
-          ? waited_seconds(real.store, load_of(missed, accesses.concurrency),
-                           pauses.beside(result.miss_ratio))
-          : sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
-                random_seconds(real.store, missed, accesses.concurrency);
+  Pauses pauses = pauses_of(work, machine);
   result.parts.copies =
       copy_seconds(accesses, real, real.call_seconds) +
       fresh_seconds(work, real.fresh_cache_bandwidth, std::max(0.0, real.page_cache_bytes)) /
           at_a_time(accesses, real);
-  const double duration = std::max(accesses.seconds, result.parts.store_reads);
+  pauses.copying = result.parts.copies;
+  result.parts.store_reads =
+      real.store.is_limited(Direction::kRead)
+          ? waited_seconds(real.store, load_of(missed, accesses.concurrency),
+                           read_pause(pauses, result.miss_ratio))
+          : sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
+                random_seconds(real.store, missed, accesses.concurrency);
+  const double duration = std::max(accesses.seconds, pauses.all + result.parts.store_reads);
   if (accesses.writes.requests > 0 && machine.page_cache_bytes > 0) {
     const double rate = drain_rate(work, real.store, accesses.concurrency,
                                    share_of_time(result.parts.store_reads, duration));
@@ -232,7 +238,7 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
                                                         .concurrency = accesses.concurrency});
   }
   result.parts.fsyncs = fsync_seconds(accesses, real.store);
-  rest_from(accesses.reads.requests > 0 ? 0 : pauses.beside(1), real.store, &result.parts.fsyncs);
+  if (accesses.reads.requests == 0) rest_from(pauses, real.store, &result.parts.fsyncs);
   return result;
 }
 
@@ -249,10 +255,10 @@ void add_writes(const Workload& work, const Machine& real, const Plan& plan, con
   if (accesses.writes.requests == 0 || plan.mode == "scratch") return;
   if (plan.mode == "persistent-sync") {
     result->parts.store_writes = through_seconds(accesses, real.store);
-    rest_from(pauses.beside(1), real.store, &result->parts.store_writes);
+    rest_from(pauses, real.store, &result->parts.store_writes);
     return;
   }
-  const double duration = std::max(accesses.seconds, result->parts.store_reads);
+  const double duration = std::max(accesses.seconds, pauses.all + result->parts.store_reads);
   const double rate = drain_rate(work, real.store, plan.flush_streams,
                                  share_of_time(result->parts.store_reads, duration));
   const DrainedWrites drained =
@@ -269,21 +275,22 @@ Forecast with_at(const Workload& work, const Machine& machine, const Plan& plan,
   if (plan.mode == "bypass") return without_at(work, machine, corner);
   const Machine real = at_corner(machine, corner);
   Forecast result;
-  const Pauses pauses = pauses_of(work, machine);
+  Pauses pauses = pauses_of(work, machine);
   result.miss_ratio = ratio_at(work, plan, plan.ram_bytes + plan.tier_bytes(), corner);
   // What Cairn reads of the store the kernel keeps as well.
   const double from_store =
       std::min(result.miss_ratio, ratio_at(work, plan, machine.page_cache_bytes, corner));
-  result.parts.store_reads = store_read_seconds(work, real, plan, from_store, pauses);
   result.parts.tier_reads = tier_seconds(work, plan, corner);
   result.parts.copies =
       copy_seconds(accesses, real, kHitSeconds) +
       fresh_seconds(work, real.fresh_tier_bandwidth, plan.ram_bytes) / at_a_time(accesses, real);
+  pauses.copying = result.parts.copies;
+  result.parts.store_reads = store_read_seconds(work, real, plan, from_store, pauses);
   add_writes(work, real, plan, pauses, &result);
   if (plan.mode != "scratch" && plan.mode != "persistent-sync") {
     const DeviceSpeed device = fsync_device(real, plan, corner);
     result.parts.fsyncs = fsync_seconds(accesses, device);
-    rest_from(accesses.reads.requests > 0 ? 0 : pauses.beside(1), device, &result.parts.fsyncs);
+    if (accesses.reads.requests == 0) rest_from(pauses, device, &result.parts.fsyncs);
   }
   return result;
 }
