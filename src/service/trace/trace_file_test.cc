@@ -194,7 +194,8 @@ TEST(TraceFile, ABlockThatIsMissingIsFound) {
   write_trace(file.path(), {});
   // Names, then the end: without the names' block the end is not the block that is due.
   const std::string content = file.content();
-  const std::size_t end = content.size() - kTraceBlockHeaderBytes - 1;
+  constexpr std::size_t kNumbersOfTheEnd = 2;
+  const std::size_t end = content.size() - kTraceBlockHeaderBytes - kNumbersOfTheEnd;
   file.set_content(content.substr(0, kTraceHeaderBytes) + content.substr(end));
   auto reader = TraceReader::open(file.path());
   ASSERT_TRUE(reader);
