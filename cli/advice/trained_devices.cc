@@ -147,7 +147,7 @@ class TrainedPlaces {
 
 TrainedUses use_trained_devices(const std::string& store_directory, const advice::Workload& work,
                                 advice::Machine* machine, advice::Wishes* wishes) {
-  TrainedPlaces places(work.reuse.blocks * static_cast<double>(kBlockBytes));
+  TrainedPlaces places(work.reuse.blocks * static_cast<double>(advice::kBlockBytes));
   places.give_model("the store", store_directory, &machine->store);
   const auto give_all = [&](std::vector<advice::FileTierPlan>* tiers) {
     for (advice::FileTierPlan& tier : *tiers)

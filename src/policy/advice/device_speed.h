@@ -54,9 +54,9 @@ struct DeviceSpeed {
   // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
   double error = 2;
   bool is_memory = false;
-  std::string source;     // "measured 2026-11-21", "class default: ssd"
-  TrainedDevice trained;  // empty where nothing was
-  double slowness = 1;    // of all slowed()
+  std::string source;          // "measured 2026-11-21", "class default: ssd"
+  TrainedDevice trained = {};  // empty where nothing was
+  double slowness = 1;         // of all slowed()
 
   bool is_valid() const;
   double latency(Direction direction) const;
