@@ -86,7 +86,7 @@ TEST_F(DeviceMeasureTest, TellsItsProgress) {
     last = share;
   };
   ASSERT_TRUE(measure_device(place_, options).is_ok());
-  EXPECT_EQ(phases.size(), 13U);
+  EXPECT_EQ(phases.size(), 14U);
   EXPECT_EQ(phases[2], "reading 1 MiB x 8");
 }
 
