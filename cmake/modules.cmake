@@ -5,6 +5,7 @@
 # here, and a module here that no file includes. CMake makes the targets from the same table.
 #
 #   service       what runs beside the programs; of the front ends it knows the protocol alone
+#   cluster       what joins services of many nodes: messages, members, who answers for what; stands on base alone
 #   frontends     what programs meet; stands on memory, and on what decides about arrays
 #   policy        what decides: pure, so it stands on base alone
 #   memory        where bytes live
@@ -71,6 +72,9 @@ cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES ca
              DEPS policy/arrays frontends/mpi_interface)
 # The same, and beside it.
 cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
+
+# State machines without threads or clocks, for the node service alone. xxhash is a header.
+cairn_module(cluster/transport)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES cairn_fmt spdlog::spdlog_header_only)

@@ -17,14 +17,14 @@ import sources
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/", "hdf5", "H5", "Eigen/",
-               "boost/")
+               "boost/", "raft.h")
 # What would start threads, pull in locales or initialise streams inside a guest.
 NOT_IN_GUESTS = ("iostream", "fstream", "sstream", "iomanip", "regex", "filesystem", "thread", "future",
                  "mutex", "shared_mutex", "condition_variable", "locale")
 KEYWORDS = ("DEPS", "LIBRARIES", "NEEDS", "NO_EXCEPTIONS", "HOOKS")
 # Which wings, or single rooms, each wing may stand on, besides itself and base.
-WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory", "policy/arrays"),
-         "service": ("memory", "policy", "frontends/protocol")}
+WINGS = {"base": (), "memory": (), "policy": (), "cluster": (), "frontends": ("memory", "policy/arrays"),
+         "service": ("memory", "policy", "cluster", "frontends/protocol")}
 # The wing that no other code includes, because it is the hooks of the preload library.
 NOT_FOR_THE_COMMAND_LINE = "frontends"
 # The rooms of cli/, each with the rooms that it may stand on; main.cc and commands.cc, which are in no room, include
