@@ -74,6 +74,7 @@ cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES ca
 cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
 
 # State machines without threads or clocks, for the node service alone. xxhash is a header.
+cairn_module(cluster/placement_map)
 cairn_module(cluster/transport)
 
 # Only the node service and the command line may use third-party libraries and threads.
