@@ -55,6 +55,12 @@ cairn_find_archive(ZSTD_LIBRARY zstd)
 add_library(cairn_zstd INTERFACE)
 target_link_libraries(cairn_zstd INTERFACE ${ZSTD_LIBRARY})
 
+# libraft agrees on the members of a cluster (src/cluster/membership): its core alone, not its I/O on libuv.
+find_path(LIBRAFT_INCLUDE_DIR raft.h REQUIRED)
+cairn_find_archive(LIBRAFT_LIBRARY raft)
+add_library(cairn_libraft INTERFACE)
+target_link_libraries(cairn_libraft INTERFACE ${LIBRAFT_LIBRARY})
+
 # Nor libdeflate, which unpacks chunks of arrays ahead (src/service/gathering). HDF5 does it without.
 add_library(cairn_deflate INTERFACE)
 find_path(LIBDEFLATE_INCLUDE_DIR libdeflate.h)

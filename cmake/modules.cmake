@@ -76,6 +76,7 @@ cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES ca
 # State machines without threads or clocks, for the node service alone. xxhash is a header.
 cairn_module(cluster/placement_map)
 cairn_module(cluster/transport)
+cairn_module(cluster/membership DEPS cluster/placement_map cluster/transport LIBRARIES cairn_libraft)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES cairn_fmt spdlog::spdlog_header_only)

@@ -88,7 +88,7 @@ TEST(PartitionTable, AJoinTakesOneShareFromAll) {
     }
     const double share = kPartitions / (nodes + 1.0);
     EXPECT_NEAR(moved, share, 4.5 * std::sqrt(share));
-    // Of 64 partitions that 63 nodes give, a third of the nodes happens to give none.
+    // A third of 63 nodes happens to give none of 64 partitions.
     EXPECT_GE(givers.size(), (nodes + 1) / 2) << nodes;
   }
 }
