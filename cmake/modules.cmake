@@ -77,6 +77,7 @@ cairn_module(frontends/driver   NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES ca
 cairn_module(cluster/placement_map)
 cairn_module(cluster/transport)
 cairn_module(cluster/membership DEPS cluster/placement_map cluster/transport LIBRARIES cairn_libraft)
+cairn_module(cluster/ownership DEPS cluster/placement_map cluster/transport cluster/membership)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES cairn_fmt spdlog::spdlog_header_only)

@@ -23,15 +23,23 @@ class SimulatedCluster::Host final : public MessageHandler {
   }
 
   void on_message(const Message& message) override {
-    CAIRN_CHECK(membership.on_message(message, now_ns()));
+    const bool is_for_membership = membership.on_message(message, now_ns());
+    CAIRN_CHECK(is_for_membership || program_ != nullptr);
+    if (!is_for_membership) program_->on_message(message, now_ns());
     write_soon();
   }
   void on_peer_down(NodeId peer) override { membership.member().on_peer_down(peer, now_ns()); }
+
+  void host(std::unique_ptr<HostedProgram> program) {
+    program_ = std::move(program);
+    membership.member().set_observer([this] { program_->on_view(now_ns()); });
+  }
 
  private:
   std::int64_t now_ns() const { return network_.clock_ns(self_); }
   void tick() {
     membership.tick(now_ns());
+    if (program_ != nullptr) program_->tick(now_ns());
     write_soon();
     network_.call_at(self_, now_ns() + tick_ns_, [this] { tick(); });
   }
@@ -52,6 +60,11 @@ class SimulatedCluster::Host final : public MessageHandler {
 
  public:
   MembershipNode membership;
+
+ private:
+  std::unique_ptr<HostedProgram> program_;
+
+ public:
   // What the look after each event has seen.
   mutable Epoch epoch{};
   mutable Epoch settled{};
@@ -78,6 +91,15 @@ void SimulatedCluster::begin(NodeId node) {
   options_.seed = network_.random().next();
   const std::size_t place = raw(node) - 1;
   hosts_[place] = std::make_unique<Host>(network_, node, storages_[place].get(), options_);
+  if (make_program_) hosts_[place]->host(make_program_(node, hosts_[place]->membership.member()));
+}
+
+void SimulatedCluster::host(MakeProgram make) {
+  make_program_ = std::move(make);
+  for (std::uint32_t i = 1; i <= hosts(); ++i) {
+    if (hosts_[i - 1] == nullptr) continue;
+    hosts_[i - 1]->host(make_program_(NodeId{i}, hosts_[i - 1]->membership.member()));
+  }
 }
 
 void SimulatedCluster::end(NodeId node) {

@@ -22,6 +22,16 @@
 
 namespace cairn::cluster {
 
+// What else runs on a simulated host, beside membership: one for each life of it.
+class HostedProgram {
+ public:
+  virtual ~HostedProgram() = default;
+  virtual void on_message(const Message& message, std::int64_t now_ns) = 0;
+  virtual void tick(std::int64_t now_ns) = 0;
+  virtual void on_view(std::int64_t now_ns) = 0;
+};
+using MakeProgram = std::function<std::unique_ptr<HostedProgram>(NodeId, const Member&)>;
+
 class SimulatedCluster {
  public:
   static constexpr std::uint32_t kSimulatedPartitions = 32;
@@ -32,6 +42,8 @@ class SimulatedCluster {
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
   SimulatedNetwork& network() { return network_; }
+  // Every life of every host from now on has such a program. Those that run are begun anew.
+  void host(MakeProgram make);
   // Null while the host is down.
   MembershipNode* node(NodeId node);
   std::uint32_t hosts() const { return network_.nodes(); }
@@ -65,6 +77,7 @@ class SimulatedCluster {
 
   SimulatedNetwork network_;
   MembershipOptions options_;
+  MakeProgram make_program_;
   std::vector<std::unique_ptr<MemoryRaftStorage>> storages_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::uint64_t, NodeId> leaders_;
