@@ -60,17 +60,19 @@ def patterns(blocks: int, reads: int) -> dict:
 # Classes of orders whose parameters are drawn: each function makes one of its class, some `reads` of `blocks`.
 
 def _walks(draw, blocks, reads):
-    """Several streams through one descriptor: 2 to 8 walks of different strides, one backwards, at different rates."""
+    """Several streams through one descriptor: 2 to 8 walks of different strides, one backwards, at different rates.
+
+    They begin anywhere and may cross each other.
+    """
     count = draw.randint(2, 8)
     strides = draw.sample([1, 2, 3, 4, 5, 6, 7, 9, 11], count)
     rates = [draw.choice((1, 1, 2, 3)) for _ in strides]
-    room = blocks // count
     backwards = draw.randrange(count)
     in_turns = draw.random() < 0.5
     walks = []
     for at, stride in enumerate(strides):
-        walk = list(range(at * room + draw.randrange(stride), (at + 1) * room, stride))
-        walks.append(walk[::-1] if at == backwards else walk)
+        walk = range(draw.randrange(blocks // 2), blocks, stride)
+        walks.append([blocks - 1 - block for block in walk] if at == backwards else list(walk))
     order, places = [], [0] * count
     while len(order) < reads:
         alive = [at for at in range(count) if places[at] < len(walks[at])]

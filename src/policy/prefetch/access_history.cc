@@ -71,11 +71,26 @@ bool AccessHistory::grow(std::size_t entries) {
   bytes_ = bytes;
   entries_.reserve(capacity);
   // An entry for each place, were they all stretches, leaves half of the index free.
-  index_.assign(2 * capacity, kNowhere);
+  index_.resize(2 * capacity);
+  index_all();
+  return true;
+}
+
+void AccessHistory::index_all() {
+  std::fill(index_.begin(), index_.end(), kNowhere);
+  replaced_ = 0;
   for (Position position = 0; position < entries_.size(); ++position) {
     if (entries_[position].count != 0) add_to_index(position);
   }
-  return true;
+}
+
+// The place of the old one in the index stays, and finds nothing: a quarter of the index may be
+// such places before it is built anew.
+void AccessHistory::replace(Position position, BlockRun run) {
+  CAIRN_CHECK(position < entries_.size() && entries_[position].count != 0 && run.count != 0);
+  entries_[position] = run;
+  if (++replaced_ > index_.size() / 4) index_all();
+  add_to_index(position);
 }
 
 AccessHistory::Position AccessHistory::reserve(std::uint32_t places) {
@@ -111,6 +126,7 @@ void AccessHistory::forget() {
   std::vector<Position>().swap(index_);
   budget_.release(bytes_);
   bytes_ = 0;
+  replaced_ = 0;
   stretches_ = 0;
   reads_ = replays_ = misses_ = 0;
   is_full_ = false;

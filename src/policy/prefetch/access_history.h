@@ -48,6 +48,10 @@ class AccessHistory {
   // The stretch behind that, or kNowhere.
   Position after(Position position) const;
 
+  // The stretch is read instead of the one at the position, from now on. Requires: a position of a
+  // stretch; blocks in `run`.
+  void replace(Position position, BlockRun run);
+
   // The reads from the beginning of the record on, until it came to its end or to its first stretch
   // again, if they lead through the position; else the reads from the position on.
   RepeatedOrder lap_through(Position position) const;
@@ -83,6 +87,7 @@ class AccessHistory {
   Position reserve(std::uint32_t places);
   bool grow(std::size_t entries);
   void add_to_index(Position position);
+  void index_all();
 
   KnowledgeBudget& budget_;
   const std::uint32_t entries_max_;
@@ -91,6 +96,7 @@ class AccessHistory {
   std::size_t bytes_ = 0;        // reserved
   std::uint32_t generation_ = 0;
   std::uint32_t stretches_ = 0;
+  std::size_t replaced_ = 0;  // since all were put into the index
   // Since its use was looked at last.
   std::uint64_t reads_ = 0;
   std::uint64_t replays_ = 0;

@@ -20,6 +20,13 @@ constexpr float kScoreOfTold = 0.9F;
 // A smaller advantage does not change the chosen predictor: two that take turns fetch more than
 // either.
 constexpr float kWorthMargin = 0.05F;
+// Right as often as not is not good enough, however lucky the last reads were; but what was right
+// this often lately has found a new order.
+constexpr float kLongScoreMin = 0.58F;
+constexpr float kScoreSure = 0.78F;
+constexpr std::uint32_t kJudgedMax = 20;
+// A predictor that is right less often far ahead foresees the next reads only.
+constexpr float kFarScoreMin = 0.45F;
 // An inherited score lies between these: the predictor is trusted from the first prediction on, but
 // not for long when it is wrong; or after the third that is right.
 constexpr float kScoreInheritedMin = 0.1F;
@@ -78,6 +85,12 @@ BlockRun Chooser::news_of(BlockRun run) const {
 }
 
 void Chooser::judge_near(Member& member, BlockRun run) {
+  const Verdict verdict = member.predictor->verdict();
+  if (verdict != Verdict::kCompare) {
+    member.covered += kNearRate * ((verdict == Verdict::kRight ? 1.0F : 0.0F) - member.covered);
+    if (verdict != Verdict::kNone) note_share(member, verdict == Verdict::kRight ? 1 : 0);
+    return;
+  }
   if (member.near_count == 0) {
     if (member.is_told) {
       // The next forecast has nothing to do with the one before.
@@ -91,7 +104,14 @@ void Chooser::judge_near(Member& member, BlockRun run) {
   float share = 0;
   for (unsigned at = 0; at < member.near_count; ++at)
     share = std::max(share, share_read(member.near[at], run));
+  note_share(member, share);
+}
+
+// The long-term share begins as a mean, so that it means something after a few reads.
+void Chooser::note_share(Member& member, float share) {
   member.near_score += kNearRate * (share - member.near_score);
+  if (member.judged < kJudgedMax) ++member.judged;
+  member.long_score += (share - member.long_score) / static_cast<float>(member.judged);
 }
 
 void Chooser::judge_far(Member& member, BlockRun run) {
@@ -126,9 +146,9 @@ void Chooser::observe(BlockRun run) {
   if (++reads_ % kReadsPerDeposit == 0) leave_scores();
   for (unsigned index = 0; index < member_count_; ++index) {
     Member& member = members_[index];
+    member.predictor->observe(run);
     judge_near(member, news);
     judge_far(member, news);
-    member.predictor->observe(run);
     member.near_count = static_cast<unsigned>(member.predictor->predict(member.near));
     if (member.near_count == 0) continue;
     ++member.spoken;
@@ -136,6 +156,11 @@ void Chooser::observe(BlockRun run) {
     if (member.near_score >= kScoreMin && (reads_ + index) % kReadsPerSample == 0)
       sample_far(member);
   }
+}
+
+bool Chooser::is_trusted(const Member& member) {
+  if (member.score() < kScoreMin) return false;
+  return member.is_told || member.long_score >= kLongScoreMin || member.near_score >= kScoreSure;
 }
 
 // A hint may have come since the last read.
@@ -153,7 +178,7 @@ unsigned Chooser::best() const {
   for (unsigned index = 0; index < member_count_; ++index) {
     const Member& member = members_[index];
     if (only_told && !member.is_told) continue;
-    if (member.score() < kScoreMin || member.worth() < worth_to_beat) continue;
+    if (!is_trusted(member) || member.worth() < worth_to_beat) continue;
     if (!has_something(member)) continue;
     best = index;
     worth_to_beat = member.worth() + kWorthMargin;
@@ -172,7 +197,10 @@ RepeatedOrder Chooser::repeated() const {
 Chooser::Choice Chooser::predict(std::span<BlockRun> next) const {
   const unsigned index = best();
   if (index == kNobody) return Choice{};
-  const std::size_t count = members_[index].predictor->predict(next);
+  const Member& member = members_[index];
+  const bool is_far_wrong = member.is_far_known && member.far_score < kFarScoreMin;
+  if (is_far_wrong && !member.is_told && next.size() > kNearReads) next = next.first(kNearReads);
+  const std::size_t count = member.predictor->predict(next);
   return count == 0 ? Choice{} : Choice{count, index};
 }
 

@@ -56,6 +56,8 @@ class Chooser {
 
  private:
   static constexpr unsigned kNearReads = 2;
+  static constexpr float kLongScoreFirst = 0.6F;
+  static constexpr std::uint32_t kJudgedFirst = 3;  // what that is worth
   static constexpr unsigned kSamples = 4;
   static constexpr unsigned kReadsPerSample = 4;
   // Something that was foreseen, and until which read it may come.
@@ -71,18 +73,23 @@ class Chooser {
     std::uint32_t spoken = 0;  // times that it foresaw anything
     float near_score = kScoreFirst;
     float far_score = kScoreFirst;
-    float reach = 1;  // how much of kFarReads it sees
+    float long_score = kLongScoreFirst;
+    std::uint32_t judged = kJudgedFirst;
+    float covered = 1;  // of all reads, those that it has anything to say about
+    float reach = 1;    // how much of kFarReads it sees
     bool is_far_known = false;
     bool is_told = false;
 
     float score() const { return is_far_known ? (near_score + far_score) / 2 : near_score; }
-    float worth() const { return score() * (1 + reach) / 2; }
+    float worth() const { return score() * (1 + reach) / 2 * (1 + covered) / 2; }
   };
 
   static_assert(kNobody <= kPredictorsMax, "each has its place among the scores");
 
   BlockRun news_of(BlockRun run) const;
   void leave_scores();
+  static bool is_trusted(const Member& member);
+  static void note_share(Member& member, float share);
   void judge_near(Member& member, BlockRun run);
   void judge_far(Member& member, BlockRun run);
   void sample_far(Member& member);

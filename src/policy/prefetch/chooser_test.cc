@@ -101,7 +101,7 @@ class ChooserTest : public ::testing::Test {
 
 // Under the same gate as all others, and under a number of its own.
 TEST_F(ChooserTest, ASuppliedPredictorIsAskedWhileItIsRight) {
-  for (const int right_percent : {100, 70, 20}) {
+  for (const int right_percent : {100, 70, 45, 20}) {
     SteppingSupply supply(right_percent);
     NodeKnowledge node;  // that has not heard of the order before
     Chooser chooser(node.file(1), node, &supply);

@@ -32,6 +32,14 @@ struct RepeatedOrder {
   std::size_t at = 0;          // of `runs`, that the stream is in
 };
 
+// How the last read stands to what a predictor had foreseen.
+enum class Verdict : std::uint8_t {
+  kCompare,  // what was foreseen says it, read by read
+  kNone,     // nothing was foreseen that it could have been
+  kRight,
+  kWrong  // something foreseen is not going to be read
+};
+
 class Predictor {
  public:
   Predictor() = default;
@@ -46,6 +54,9 @@ class Predictor {
   // is known, 0 when nothing is. Runs may lie behind the end of the file, or before its beginning:
   // the caller leaves those out.
   virtual std::size_t predict(std::span<BlockRun> next) const = 0;
+  // For a predictor of several orders at once, of which any may go on next: about the read observed
+  // last.
+  virtual Verdict verdict() const { return Verdict::kCompare; }
   // The whole order that the stream goes through once more, when it has been right for a while.
   virtual RepeatedOrder repeated() const { return {}; }
 };

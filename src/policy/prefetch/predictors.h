@@ -7,12 +7,14 @@
 #include "policy/prefetch/advised.h"
 #include "policy/prefetch/declared.h"
 #include "policy/prefetch/delta_path.h"
+#include "policy/prefetch/extents.h"
 #include "policy/prefetch/history_replay.h"
 #include "policy/prefetch/knowledge.h"
 #include "policy/prefetch/loop_nest.h"
 #include "policy/prefetch/markov.h"
 #include "policy/prefetch/sequential.h"
 #include "policy/prefetch/stride.h"
+#include "policy/prefetch/walks.h"
 
 namespace cairn {
 
@@ -55,6 +57,14 @@ inline constexpr std::array kPredictorMakers = {
                      return std::make_unique<Advised>(sources.hints);
                    },
                    true},
+    PredictorMaker{"extents",
+                   [](const PredictorSources& sources) -> std::unique_ptr<Predictor> {
+                     return std::make_unique<Extents>(sources.file.history);
+                   }},
+    PredictorMaker{"walks",
+                   [](const PredictorSources&) -> std::unique_ptr<Predictor> {
+                     return std::make_unique<Walks>();
+                   }},
     PredictorMaker{"history-replay",
                    [](const PredictorSources& sources) -> std::unique_ptr<Predictor> {
                      return std::make_unique<HistoryReplay>(sources.file.history);
