@@ -25,8 +25,8 @@ constexpr float kWorthMargin = 0.05F;
 constexpr float kLongScoreMin = 0.58F;
 constexpr float kScoreSure = 0.78F;
 constexpr std::uint32_t kJudgedMax = 20;
-// A predictor that is right less often far ahead foresees the next reads only.
-constexpr float kFarScoreMin = 0.45F;
+// The same for one that foresees the next reads only.
+constexpr float kLongScoreShort = 0.7F;
 // An inherited score lies between these: the predictor is trusted from the first prediction on, but
 // not for long when it is wrong; or after the third that is right.
 constexpr float kScoreInheritedMin = 0.1F;
@@ -159,8 +159,10 @@ void Chooser::observe(BlockRun run) {
 }
 
 bool Chooser::is_trusted(const Member& member) {
+  if (member.is_told) return member.score() >= kScoreMin;
+  if (member.is_short_sighted()) return member.long_score >= kLongScoreShort;
   if (member.score() < kScoreMin) return false;
-  return member.is_told || member.long_score >= kLongScoreMin || member.near_score >= kScoreSure;
+  return member.long_score >= kLongScoreMin || member.near_score >= kScoreSure;
 }
 
 // A hint may have come since the last read.
@@ -198,8 +200,7 @@ Chooser::Choice Chooser::predict(std::span<BlockRun> next) const {
   const unsigned index = best();
   if (index == kNobody) return Choice{};
   const Member& member = members_[index];
-  const bool is_far_wrong = member.is_far_known && member.far_score < kFarScoreMin;
-  if (is_far_wrong && !member.is_told && next.size() > kNearReads) next = next.first(kNearReads);
+  if (member.is_short_sighted() && next.size() > kNearReads) next = next.first(kNearReads);
   const std::size_t count = member.predictor->predict(next);
   return count == 0 ? Choice{} : Choice{count, index};
 }

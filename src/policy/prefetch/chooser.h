@@ -7,12 +7,14 @@
 // A predictor's score is the mean of two running shares of blocks that were read after it had said
 // so: among its next two reads, and among reads as far ahead as kFarReads. The stream fetches what
 // the predictor sees far ahead; the near share shows sooner that a pattern has ended. The far share
-// is only updated while the near one is good, so that a stream without any pattern costs little. If
+// is only updated while the near one is good, so that a stream without any pattern costs little.
+// Where it is low, the predictor foresees the next two reads only. A share over more reads keeps
+// one from being followed that is right as often as not, whatever the last reads were. If
 // two are right equally often, the one that sees further is worth more, because a late forecast
 // does not help. A new stream begins with the findings of other streams of the file, or of the
 // node.
 //
-// Bounds: some 7 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
+// Bounds: some 10 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
 // file's knowledge; borrows the node's and the supply, which outlive it.
 #pragma once
 
@@ -56,6 +58,8 @@ class Chooser {
 
  private:
   static constexpr unsigned kNearReads = 2;
+  static constexpr float kFarScoreMin = 0.45F;
+  static constexpr float kReachShort = static_cast<float>(kNearReads) / kFarReads;
   static constexpr float kLongScoreFirst = 0.6F;
   static constexpr std::uint32_t kJudgedFirst = 3;  // what that is worth
   static constexpr unsigned kSamples = 4;
@@ -81,7 +85,12 @@ class Chooser {
     bool is_told = false;
 
     float score() const { return is_far_known ? (near_score + far_score) / 2 : near_score; }
-    float worth() const { return score() * (1 + reach) / 2 * (1 + covered) / 2; }
+    // It is right about the next reads, but not further ahead.
+    bool is_short_sighted() const { return is_far_known && !is_told && far_score < kFarScoreMin; }
+    float worth() const {
+      if (is_short_sighted()) return near_score * (1 + kReachShort) / 2 * (1 + covered) / 2;
+      return score() * (1 + reach) / 2 * (1 + covered) / 2;
+    }
   };
 
   static_assert(kNobody <= kPredictorsMax, "each has its place among the scores");

@@ -93,7 +93,7 @@ void LoopNest::observe(BlockRun run) {
       delta == delta_expected_ ? std::min(kTrustMax, trust_ + 1) : std::max(-kTrustMax, trust_ - 1);
   const Step step{delta, run.count};
   // What has never been may be the end of all that is known.
-  if (steps_.name_of(step) == kNone) trust_ = std::min(trust_, -2);
+  if (steps_.name_of(step) == kNone) trust_ = std::min(trust_, kTrustAfterUnknown);
   expect(loops_, learn(steps_.name(step)));
   const Step* next = steps_.find(loops_[0].next);
   delta_expected_ = next == nullptr ? 0 : next->delta;
@@ -107,6 +107,9 @@ std::size_t LoopNest::predict(std::span<BlockRun> next) const {
   while (!writer.is_full()) {
     const Step* step = steps_.find(loops[0].next);
     if (step == nullptr) break;
+    // Where nothing says how long the lap is, no more of it is presumed than there has been.
+    const std::uint32_t presumed = 2 * std::max(loops_[0].times, kPresumedMin);
+    if (loops[0].lap == kNone && loops[0].times >= presumed) break;
     first += step->delta;
     writer.add(BlockRun{first, step->blocks});
     expect(loops, go_on(loops));
