@@ -55,8 +55,7 @@ bool Walks::is_believed(const Walk& walk) const {
 void Walks::step(Walk& walk, BlockRun run) {
   if (walk.steps == kStepsAtBirth) lives_ += kLivesRate * (1 - lives_);
   if (is_believed(walk)) verdict_ = Verdict::kRight;
-  walk.interval +=
-      kIntervalRate * (static_cast<float>(reads_ - walk.read_at) - walk.interval);
+  walk.interval += kIntervalRate * (static_cast<float>(reads_ - walk.read_at) - walk.interval);
   walk.last = run;
   walk.read_at = reads_;
   if (walk.steps < std::numeric_limits<std::uint32_t>::max()) ++walk.steps;
@@ -84,8 +83,7 @@ void Walks::make_walk(unsigned first, unsigned second, BlockRun run) {
     const auto rank = [](const Walk& of) {
       return of.steps == 0 ? 0U : of.steps == kStepsAtBirth ? 1U : 2U;
     };
-    if (rank(walk) < rank(*place) ||
-        (rank(walk) == rank(*place) && walk.read_at < place->read_at))
+    if (rank(walk) < rank(*place) || (rank(walk) == rank(*place) && walk.read_at < place->read_at))
       place = &walk;
   }
   if (place->steps != 0) end(*place);
@@ -161,10 +159,9 @@ std::size_t Walks::predict(std::span<BlockRun> next) const {
   }
   RunWriter writer(next);
   while (count != 0 && !writer.is_full()) {
-    Going* soonest = std::min_element(going.data(), going.data() + count,
-                                      [](const Going& one, const Going& other) {
-                                        return one.due < other.due;
-                                      });
+    Going* soonest =
+        std::min_element(going.data(), going.data() + count,
+                         [](const Going& one, const Going& other) { return one.due < other.due; });
     writer.add(soonest->run);
     const Walk& walk = *soonest->walk;
     soonest->due += walk.interval;
