@@ -27,6 +27,8 @@ constexpr float kScoreSure = 0.78F;
 constexpr std::uint32_t kJudgedMax = 20;
 // The same for one that foresees the next reads only.
 constexpr float kLongScoreShort = 0.7F;
+// What ends leaves so many reads behind that were foreseen in vain.
+constexpr unsigned kLostPerWrong = 6;
 // An inherited score lies between these: the predictor is trusted from the first prediction on, but
 // not for long when it is wrong; or after the third that is right.
 constexpr float kScoreInheritedMin = 0.1F;
@@ -88,7 +90,9 @@ void Chooser::judge_near(Member& member, BlockRun run) {
   const Verdict verdict = member.predictor->verdict();
   if (verdict != Verdict::kCompare) {
     member.covered += kNearRate * ((verdict == Verdict::kRight ? 1.0F : 0.0F) - member.covered);
-    if (verdict != Verdict::kNone) note_share(member, verdict == Verdict::kRight ? 1 : 0);
+    if (verdict == Verdict::kRight) note_share(member, 1);
+    for (unsigned lost = 0; verdict == Verdict::kWrong && lost < kLostPerWrong; ++lost)
+      note_share(member, 0);
     return;
   }
   if (member.near_count == 0) {

@@ -18,6 +18,8 @@ constexpr std::uint32_t kStepsAtBirth = 2;
 // Turns are random, so a step may well come after several times the mean interval.
 constexpr float kIntervalsUntilOverdue = 5;
 constexpr std::uint32_t kReadsUntilOverdue = 12;
+// No walk is foreseen further than it has come by half, so that short ones cost little.
+constexpr std::uint32_t kStepsAheadMin = 2;
 // Walks through a file are not as far apart as this from step to step.
 constexpr std::int64_t kDeltaMax = std::int64_t{1} << 40;
 
@@ -149,13 +151,15 @@ std::size_t Walks::predict(std::span<BlockRun> next) const {
     BlockRun run;
     const Walk* walk = nullptr;
     float due = 0;
+    std::uint32_t steps_left = 0;  // that may be foreseen
   };
   std::array<Going, kWalksMax> going;
   unsigned count = 0;
   for (const Walk& walk : walks_) {
     if (walk.steps == 0 || !is_believed(walk)) continue;
     const float waited = static_cast<float>(reads_ - walk.read_at);
-    going[count++] = Going{next_of(walk), &walk, std::max(0.0F, walk.interval - waited)};
+    going[count++] = Going{next_of(walk), &walk, std::max(0.0F, walk.interval - waited),
+                           std::max(kStepsAheadMin, walk.steps / 2)};
   }
   RunWriter writer(next);
   while (count != 0 && !writer.is_full()) {
@@ -166,7 +170,7 @@ std::size_t Walks::predict(std::span<BlockRun> next) const {
     const Walk& walk = *soonest->walk;
     soonest->due += walk.interval;
     soonest->run.first += walk.is_sequential ? walk.last.count : walk.delta;
-    if (soonest->run.first < 0) *soonest = going[--count];
+    if (soonest->run.first < 0 || --soonest->steps_left == 0) *soonest = going[--count];
   }
   return writer.count();
 }
