@@ -25,8 +25,10 @@ constexpr float kWorthMargin = 0.05F;
 constexpr float kLongScoreMin = 0.58F;
 constexpr float kScoreSure = 0.78F;
 constexpr std::uint32_t kJudgedMax = 20;
+constexpr std::uint32_t kFarJudgedMax = 10;
+constexpr float kShareSure = 0.5F;
 // The same for one that foresees the next reads only.
-constexpr float kLongScoreShort = 0.7F;
+constexpr float kLongScoreShort = 0.6F;
 // What ends leaves so many reads behind that were foreseen in vain.
 constexpr unsigned kLostPerWrong = 6;
 // An inherited score lies between these: the predictor is trusted from the first prediction on, but
@@ -119,13 +121,19 @@ void Chooser::note_share(Member& member, float share) {
 }
 
 void Chooser::judge_far(Member& member, BlockRun run) {
+  // Where several orders take turns nobody knows how soon one goes on.
+  if (member.predictor->verdict() != Verdict::kCompare) return;
   for (Sample& sample : member.far) {
     if (sample.run.count == 0) continue;
-    const float share = share_read(sample.run, run);
-    if (share == 0 && reads_ < sample.until) continue;
+    // Reads that share a block touch what is foreseen before they reach it.
+    const float share = std::max(sample.share, share_read(sample.run, run));
+    sample.share = share;
+    if (share < kShareSure && reads_ < sample.until) continue;
     if (!member.is_far_known) member.far_score = member.near_score;
     member.is_far_known = true;
     member.far_score += kFarRate * (share - member.far_score);
+    if (member.far_judged < kFarJudgedMax) ++member.far_judged;
+    member.far_long += (share - member.far_long) / static_cast<float>(member.far_judged);
     sample.run.count = 0;
   }
 }

@@ -58,8 +58,8 @@ class Chooser {
 
  private:
   static constexpr unsigned kNearReads = 2;
-  static constexpr float kFarScoreMin = 0.45F;
-  static constexpr float kReachShort = static_cast<float>(kNearReads) / kFarReads;
+  static constexpr float kFarScoreMin = 0.5F;
+  static constexpr float kWorthShort = 0.6F;
   static constexpr float kLongScoreFirst = 0.6F;
   static constexpr std::uint32_t kJudgedFirst = 3;  // what that is worth
   static constexpr unsigned kSamples = 4;
@@ -68,6 +68,7 @@ class Chooser {
   struct Sample {
     BlockRun run{0, 0};  // no blocks: none
     std::uint32_t until = 0;
+    float share = 0;  // of it that was read at once so far
   };
   struct Member {
     std::unique_ptr<Predictor> predictor;
@@ -79,6 +80,8 @@ class Chooser {
     float far_score = kScoreFirst;
     float long_score = kLongScoreFirst;
     std::uint32_t judged = kJudgedFirst;
+    float far_long = 1;  // the far score over more reads
+    std::uint32_t far_judged = 1;
     float covered = 1;  // of all reads, those that it has anything to say about
     float reach = 1;    // how much of kFarReads it sees
     bool is_far_known = false;
@@ -86,10 +89,10 @@ class Chooser {
 
     float score() const { return is_far_known ? (near_score + far_score) / 2 : near_score; }
     // It is right about the next reads, but not further ahead.
-    bool is_short_sighted() const { return is_far_known && !is_told && far_score < kFarScoreMin; }
+    bool is_short_sighted() const { return is_far_known && !is_told && far_long < kFarScoreMin; }
     float worth() const {
-      if (is_short_sighted()) return near_score * (1 + kReachShort) / 2 * (1 + covered) / 2;
-      return score() * (1 + reach) / 2 * (1 + covered) / 2;
+      if (is_short_sighted()) return near_score * kWorthShort * (1 + covered) / 2;
+      return score() * (2 + reach) / 3 * (1 + covered) / 2;
     }
   };
 

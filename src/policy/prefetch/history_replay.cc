@@ -114,11 +114,12 @@ void HistoryReplay::observe(BlockRun run) {
   agreed_ = agrees_ ? agreed_ + 1 : 0;
   bool is_kept = false;
   if (agrees_) {
+    follow(run);
+    // Only now: the stream was still in the last of them.
     learn_exchanges();
     elsewhere_ = kNowhere;
     surprises_ = 0;
     firm_ = std::min(firm_ + 1, kFirmMax);
-    follow(run);
   } else {
     is_kept = keep_place(run);
     if (!is_kept) look_elsewhere(run);

@@ -93,7 +93,7 @@ void LoopNest::observe(BlockRun run) {
       delta == delta_expected_ ? std::min(kTrustMax, trust_ + 1) : std::max(-kTrustMax, trust_ - 1);
   const Step step{delta, run.count};
   // What has never been may be the end of all that is known.
-  if (steps_.name_of(step) == kNone) trust_ = std::min(trust_, kTrustAfterUnknown);
+  if (steps_.name_of(step) == kNone) trust_ = std::min(trust_, -1);
   expect(loops_, learn(steps_.name(step)));
   const Step* next = steps_.find(loops_[0].next);
   delta_expected_ = next == nullptr ? 0 : next->delta;

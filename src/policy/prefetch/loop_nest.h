@@ -45,8 +45,6 @@ class LoopNest final : public Predictor {
   static constexpr Name kNone = 0;
   // Steps that went as expected, less those that did not.
   static constexpr int kTrustMax = 4;
-  // After a step that has never been, so many have to go as expected before anything is foreseen.
-  static constexpr int kTrustAfterUnknown = -2;
   static constexpr std::uint32_t kPresumedMin = 8;  // steps
 
   struct Step {
