@@ -61,13 +61,22 @@ struct LogTime {
   DeviceLogs slope;  // by each parameter
 };
 
-LogTime log_time(const DeviceLogs& device, double knee, const WorkloadLogs& workload) {
+// The parameters that are tried instead of fitted.
+struct DeviceShape {
+  double knee = 1;
+  double contention = 0;
+};
+
+LogTime log_time(const DeviceLogs& device, const DeviceShape& shape, const WorkloadLogs& workload) {
+  const double knee = shape.knee;
   const SmoothLog overlap =
       smooth_min(workload.threads, device[kQueueDepth] + workload.devices, knee);
   const SmoothLog bandwidth = smooth_min(workload.threads + device[kThreadBandwidth],
                                          device[kPeakBandwidth] + workload.devices, knee);
   const double waiting = workload.requests + device[kLatency] - overlap.value;
-  const SmoothLog time = smooth_max(waiting, workload.bytes - bandwidth.value, knee);
+  const double slowed =
+      std::log1p(shape.contention * std::exp(workload.threads - workload.devices));
+  const SmoothLog time = smooth_max(waiting, workload.bytes + slowed - bandwidth.value, knee);
   const double by_waiting = time.share_of_first;
   const double by_bytes = 1 - by_waiting;
   LogTime result;
@@ -86,12 +95,13 @@ DeviceLogs within_limits(DeviceLogs device) {
   return device;
 }
 
-// Finds the parameters for one knee.
+// Finds the parameters for one shape.
 class DeviceFitter {
  public:
-  DeviceFitter(const std::vector<WorkloadLogs>& workloads, double knee)
-      : workloads_(workloads), knee_(knee) {
-    CAIRN_DCHECK(knee >= 1);
+  DeviceFitter(const std::vector<WorkloadLogs>& workloads, const DeviceShape& shape)
+      : workloads_(workloads), shape_(shape) {
+    CAIRN_DCHECK(shape.knee >= 1);
+    CAIRN_DCHECK(shape.contention >= 0);
   }
 
   // Goes downhill from there.
@@ -116,7 +126,7 @@ class DeviceFitter {
   double squares_at(const DeviceLogs& device) const {
     double squares = 0;
     for (const WorkloadLogs& workload : workloads_) {
-      const double error = log_time(device, knee_, workload).value - workload.seconds;
+      const double error = log_time(device, shape_, workload).value - workload.seconds;
       squares += error * error;
     }
     return squares;
@@ -127,7 +137,7 @@ class DeviceFitter {
     curvature_.setZero();
     gradient_.setZero();
     for (const WorkloadLogs& workload : workloads_) {
-      const LogTime time = log_time(device_, knee_, workload);
+      const LogTime time = log_time(device_, shape_, workload);
       curvature_ += time.slope * time.slope.transpose();
       gradient_ += time.slope * (time.value - workload.seconds);
     }
@@ -148,7 +158,7 @@ class DeviceFitter {
   }
 
   const std::vector<WorkloadLogs>& workloads_;
-  const double knee_;
+  const DeviceShape shape_;
   DeviceLogs device_ = DeviceLogs::Zero();
   double squares_ = 0;
   Eigen::Matrix4d curvature_;
@@ -195,9 +205,42 @@ DeviceLogs device_logs(const PhysicalDevice& device) {
   return logs;
 }
 
-PhysicalDevice device_of(const DeviceLogs& logs, double knee) {
-  return {std::exp(logs[kLatency]), std::exp(logs[kQueueDepth]), std::exp(logs[kThreadBandwidth]),
-          std::exp(logs[kPeakBandwidth]), knee};
+PhysicalDevice device_of(const DeviceLogs& logs, const DeviceShape& shape) {
+  return {std::exp(logs[kLatency]),
+          std::exp(logs[kQueueDepth]),
+          std::exp(logs[kThreadBandwidth]),
+          std::exp(logs[kPeakBandwidth]),
+          shape.knee,
+          shape.contention};
+}
+
+struct BestFit {
+  DeviceLogs device = DeviceLogs::Zero();
+  DeviceShape shape;
+  double squares = -1;  // none yet
+
+  void take(const DeviceFitter& fitter, const DeviceShape& of_shape) {
+    if (squares >= 0 && fitter.squares() >= squares) return;
+    *this = {fitter.device(), of_shape, fitter.squares()};
+  }
+};
+
+// From the best without contention on. Returns: that one, where AIC is not lower with contention.
+BestFit with_contention(const std::vector<WorkloadLogs>& workloads, const BestFit& without) {
+  // Few experiments would show contention by chance.
+  constexpr std::size_t kExperimentsMin = 20;
+  constexpr double kAicOfParameter = 2;
+  const auto count = static_cast<double>(workloads.size());
+  if (workloads.size() < kExperimentsMin) return without;
+  BestFit best = without;
+  for (const double contention : PhysicalFit::kContentions) {
+    const DeviceShape shape{without.shape.knee, contention};
+    DeviceFitter fitter(workloads, shape);
+    fitter.run(without.device);
+    best.take(fitter, shape);
+  }
+  const bool is_better = best.squares < without.squares * std::exp(-kAicOfParameter / count);
+  return is_better ? best : without;
 }
 
 }  // namespace
@@ -206,6 +249,7 @@ bool PhysicalDevice::is_valid() const {
   for (const double number : {latency_seconds, queue_depth, thread_bandwidth, peak_bandwidth}) {
     if (!(number > 0) || !std::isfinite(number)) return false;
   }
+  if (!(contention >= 0) || !std::isfinite(contention)) return false;
   return knee >= 1 && std::isfinite(knee);
 }
 
@@ -213,7 +257,8 @@ double PhysicalDevice::seconds(const DeviceWorkload& workload) const {
   CAIRN_DCHECK(is_valid());
   CAIRN_DCHECK(workload.threads > 0);
   CAIRN_DCHECK(workload.bytes() > 0);
-  return std::exp(log_time(device_logs(*this), knee, workload_logs(workload, 1)).value);
+  return std::exp(
+      log_time(device_logs(*this), {knee, contention}, workload_logs(workload, 1)).value);
 }
 
 std::string PhysicalDevice::text() const {
@@ -222,7 +267,12 @@ std::string PhysicalDevice::text() const {
                 "latency %.3g us, queue depth %.3g, %.3g GB/s a thread, %.3g GB/s in all, knee %g",
                 latency_seconds * 1e6, queue_depth, thread_bandwidth / 1e9, peak_bandwidth / 1e9,
                 knee);
-  return line;
+  std::string text = line;
+  if (contention > 0) {
+    std::snprintf(line, sizeof(line), ", contention %g", contention);
+    text += line;
+  }
+  return text;
 }
 
 Prediction PhysicalFit::predict(const DeviceWorkload& workload) const {
@@ -240,22 +290,24 @@ Result<PhysicalFit> fit_physical_device(std::span<const MeasuredWorkload> measur
     workloads.push_back(workload_logs(one.workload, one.seconds));
     threads_max = std::max(threads_max, one.workload.threads);
   }
-  PhysicalFit fit;
-  double best_squares = -1;
+  BestFit best;
   for (const double knee : PhysicalFit::kKnees) {
+    const DeviceShape shape{knee, 0};
     // A device that overlaps everything, and one that overlaps little.
     for (const double queue_depth : {threads_max, std::sqrt(threads_max)}) {
-      DeviceFitter fitter(workloads, knee);
+      DeviceFitter fitter(workloads, shape);
       fitter.run(first_guess(workloads, queue_depth));
-      if (best_squares >= 0 && fitter.squares() >= best_squares) continue;
-      best_squares = fitter.squares();
-      fit.device = device_of(fitter.device(), knee);
+      best.take(fitter, shape);
     }
   }
-  CAIRN_DCHECK(best_squares >= 0);
+  CAIRN_DCHECK(best.squares >= 0);
+  best = with_contention(workloads, best);
+  PhysicalFit fit;
+  fit.device = device_of(best.device, best.shape);
   CAIRN_DCHECK(fit.device.is_valid());
-  fit.degrees_of_freedom = measured.size() - PhysicalFit::kParameters;
-  fit.log_error = std::sqrt(best_squares / static_cast<double>(fit.degrees_of_freedom));
+  fit.degrees_of_freedom =
+      measured.size() - PhysicalFit::kParameters - (best.shape.contention > 0 ? 1 : 0);
+  fit.log_error = std::sqrt(best.squares / static_cast<double>(fit.degrees_of_freedom));
   return fit;
 }
 

@@ -3,7 +3,8 @@
 // overlap, or bytes as far as the device cannot pass on more.
 //
 //   time = max( requests * latency / min(threads, queue depth),
-//               bytes / min(threads * thread bandwidth, peak bandwidth) )
+//               bytes * (1 + contention * threads) / min(threads * thread bandwidth,
+//                                                        peak bandwidth) )
 //
 // Both min() and the max() have a smooth knee: max(a, b) is (a^k + b^k)^(1/k). With k = 1 a time is
 // the sum of latency and size / bandwidth; with k = 16 the knee is nearly a corner. Several devices
@@ -15,8 +16,11 @@
 // Levenberg-Marquardt with exact derivatives, for each knee of kKnees. What the experiments do not
 // show (the queue depth, where no experiment has as many threads) stays near where it began.
 //
-// Assumes one request per thread at a time, and that requests are alike. Contention, by which more
-// threads take longer, is not in it.
+// Contention, by which bytes take longer the more threads pass them on, is the linear part of
+// Gunther's law of scalability (Guerrilla Capacity Planning, 2007). It is tried from kContentions,
+// and is in a fit only where AIC is lower with it.
+//
+// Assumes one request per thread at a time, and that requests are alike.
 //
 // Thread safety: pure functions and values. Units: seconds, bytes, bytes per second.
 #pragma once
@@ -48,12 +52,14 @@ struct PhysicalDevice {
   double thread_bandwidth = 1e9;
   double peak_bandwidth = 2e9;  // of one device
   double knee = 4;
+  double contention = 0;  // by which a thread of one device slows all bytes of it; 0 for none
 
-  // Whether all numbers are positive and finite; the knee is at least 1.
+  // Whether all numbers are positive and finite; the knee is at least 1, contention at least 0.
   bool is_valid() const;
   // Requires: is_valid(), and a workload of positive numbers.
   double seconds(const DeviceWorkload& workload) const;
-  // "latency 82 us, queue depth 31, 1.2 GB/s a thread, 3.1 GB/s in all, knee 4"
+  // "latency 82 us, queue depth 31, 1.2 GB/s a thread, 3.1 GB/s in all, knee 4", and
+  // ", contention 0.008" where there is some.
   std::string text() const;
 };
 
@@ -65,6 +71,8 @@ struct MeasuredWorkload {
 // A fitted device, with the spread of measurements around it.
 struct PhysicalFit {
   static constexpr std::array<double, 5> kKnees{1, 2, 4, 8, 16};
+  static constexpr std::array<double, 8> kContentions{0.0005, 0.001, 0.002, 0.004,
+                                                      0.008,  0.016, 0.032, 0.064};
   static constexpr std::size_t kParameters = 5;
 
   PhysicalDevice device;

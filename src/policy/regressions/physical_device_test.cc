@@ -87,6 +87,18 @@ TEST(PhysicalDevice, ExactMeasurementsAreFittedExactly) {
   EXPECT_EQ(fit->device.knee, 4);
 }
 
+TEST(PhysicalDevice, ContentionIsFoundWhereThereIsSome) {
+  const PhysicalDevice device{80e-6, 32, 1e9, 3e9, 2, 0.016};
+  EXPECT_GT(device.seconds({64, 1000, 262144, 1}), 1.3 * device.seconds({4, 1000, 262144, 1}));
+  const Result<PhysicalFit> fit = fit_physical_device(measured_on(device, 0.05, 1));
+  ASSERT_TRUE(fit.is_ok());
+  EXPECT_NEAR(fit->device.contention, 0.016, 0.009);
+  expect_within(fit->log_error, 0.05, 0.15, fit->device.text());
+  EXPECT_THAT(fit->device.text(), HasSubstr(", contention 0.0"));
+  const PhysicalDevice other{80e-6, 32, 1e9, 3e9, 2};
+  EXPECT_LT(fit_physical_device(measured_on(other, 0.05, 1))->device.contention, 0.001);
+}
+
 TEST(PhysicalDevice, NineOfTenMeasurementsAreInTheInterval) {
   const PhysicalDevice device{80e-6, 32, 1e9, 3e9, 4};
   const PhysicalFit fit = *fit_physical_device(measured_on(device, 0.1, 1));
