@@ -28,9 +28,13 @@ def have_cairn():
     return os.access(CAIRN, os.X_OK)
 
 
+def suites_directory():
+    return Path(os.environ.get("CAIRN_TEST_DIRECTORY", SOURCE / "build/suites"))
+
+
 def work_directory(name):
     """A fresh directory; the caller removes it when the test passed."""
-    base = Path(os.environ.get("CAIRN_TEST_DIRECTORY", SOURCE / "build/suites"))
+    base = suites_directory()
     base.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=name + "-", dir=base))
 
@@ -48,7 +52,8 @@ def kill_node(service):
 def clean_environment(extra=None):
     """The environment without what an outer run of Cairn would have left in it. No test knows what others read."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CAIRN_")}
-    environment.update({"LC_ALL": "C.UTF-8", "TZ": "UTC", "CAIRN_PREFETCH_REMEMBER": "none"})
+    environment.update({"LC_ALL": "C.UTF-8", "TZ": "UTC", "CAIRN_PREFETCH_REMEMBER": "none",
+                        "XDG_STATE_HOME": str(suites_directory() / "state")})
     environment.update(extra or {})
     return environment
 

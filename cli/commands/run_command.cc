@@ -151,9 +151,10 @@ class Run {
   std::string record_path() {
     const std::string run = fmt::format("{}", ::getpid());
     try {
-      std::string path = RunRecords().begin(run);
+      const RunRecords records;
+      records.make_room();
       is_kept_ = true;
-      return path;
+      return records.path_of(run);
     } catch (const Failure& failure) {
       say(fmt::format("warning: the run is not kept for `cairn report`: {}", failure.what()));
     }
@@ -201,6 +202,26 @@ class Run {
                        is_known
                            ? "the run is kept: `cairn report -o FILE` writes its page elsewhere"
                            : "make room there; there is no page of this run");
+  }
+
+  // A run on a node of its own is kept although nobody has asked for its report. A home directory
+  // that does not answer is met neither at its beginning nor for long at its end.
+  void keep_lightly(ProgramRunOptions* run) {
+    constexpr double kSecondsMin = 1;
+    try {
+      record_path_ = RunRecords().path_of(fmt::format("{}", ::getpid()));
+    } catch (const Failure&) {
+      return;
+    }
+    is_kept_ = true;
+    run->wishes["record"] = record_path_;
+    run->wishes["sampling"] = "light";
+    run->page_seconds_min = kSecondsMin;
+    run->make_page = [this](const Json& document) {
+      if (!keep_in_time(record_path_, document))
+        say(fmt::format("warning: the run is not kept for `cairn report`, as {} does not answer",
+                        RunRecords().directory()));
+    };
   }
 
   // Before anything is started: a mistake in the size costs no node.
@@ -259,6 +280,7 @@ class Run {
       run.wishes["record"] = record_path_;
       run.make_page = [this](Json document) { make_page(std::move(document)); };
     }
+    if (page_path_.empty() && launched_ && configuration_.report) keep_lightly(&run);
     run.begins_first = run.wishes.contains("settings") || run.wishes.contains("rules") ||
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
                        run.wishes.contains("arrays") || node_has_scratch_ ||

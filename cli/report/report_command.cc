@@ -78,8 +78,8 @@ int show_report(const ReportOptions& options) {
 
 int command_report(const Arguments& arguments) {
   CLI::App app(
-      "Shows what a run did that was started with `cairn run --report`: its verdict, its "
-      "page, its data.",
+      "Shows what a run did, its verdict, its page, its data: of the last ones that had a node of "
+      "their own and took a second or longer, or were started with `cairn run --report`.",
       "cairn report");
   ReportOptions options;
   std::vector<std::string> runs;

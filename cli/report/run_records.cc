@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include "base/size_text.h"
 #include "base/state_directory.h"
 #include "cli/node/json_fields.h"
+#include "cli/report/report_file.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 
@@ -93,6 +96,30 @@ nlohmann::json read_record(const std::string& path) {
   return record;
 }
 
+bool keep_in_time(const std::string& path, const nlohmann::json& record) {
+  constexpr int kPatienceMs = 2000;
+  const std::string text = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const pid_t writer = ::fork();
+  if (writer < 0) return true;
+  if (writer == 0) {
+    // The node watches a pipe of this process, which a writer that hangs would hold open.
+    (void)::close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+    try {
+      RunRecords().make_room();
+      write_report_file("record", path, text, "");
+    } catch (const Failure&) {
+      ::_exit(kExitRefused);
+    }
+    ::_exit(kExitOk);
+  }
+  for (int waited = 0; waited < kPatienceMs; ++waited) {
+    if (::waitpid(writer, nullptr, WNOHANG) != 0) return true;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
 RunRecords::RunRecords() {
   const std::string state = state_directory();
   if (state.empty()) {
@@ -102,13 +129,16 @@ RunRecords::RunRecords() {
   directory_ = state + "/runs";
 }
 
-std::string RunRecords::begin(const std::string& run) const {
-  CAIRN_CHECK(!run.empty());
+void RunRecords::make_room() const {
   if (const int error = make_directories(directory_); error != 0) {
     throw Failure(fmt::format("{}: {}", directory_, std::strerror(error)),
                   "set XDG_STATE_HOME to a directory that you may write in");
   }
   prune();
+}
+
+std::string RunRecords::path_of(const std::string& run) const {
+  CAIRN_CHECK(!run.empty());
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   char text[32] = {};
@@ -148,7 +178,8 @@ std::string RunRecords::find(const std::string& run) const {
   const std::vector<std::string> kept = names();
   if (kept.empty()) {
     throw Failure(fmt::format("no run is kept in {}", directory_),
-                  "`cairn run --report FILE.html -- PROGRAM` records one");
+                  "`cairn run` keeps those that take a second or longer on a node of their own; "
+                  "with --report FILE.html, any");
   }
   if (run.empty()) return kept.front();
   for (const std::string& name : kept) {

@@ -26,8 +26,10 @@ class RunRecords {
   RunRecords();
   explicit RunRecords(std::string directory) : directory_(std::move(directory)) {}
 
-  // Makes room for one more, and names its file; the directory is there afterwards.
-  std::string begin(const std::string& run) const;
+  // The file of a run that begins now. Asks no file system.
+  std::string path_of(const std::string& run) const;
+  // Makes room for one more; the directory is there afterwards.
+  void make_room() const;
   // Removes the oldest beyond the limits.
   void prune() const;
   // The names, without ".json", the newest first.
@@ -42,6 +44,10 @@ class RunRecords {
 
   std::string directory_;
 };
+
+// Makes room for the record and writes it, in a process of its own. Returns: false where the file
+// system has not answered in time; that process is left behind. What fails at once stays unsaid.
+bool keep_in_time(const std::string& path, const nlohmann::json& record);
 
 // Errors: throws Failure naming the file: it cannot be read, is too large, or is no record.
 nlohmann::json read_record(const std::string& path);

@@ -289,9 +289,13 @@ void ProgramRun::end_node() const {
   if (options_.end_node) options_.end_node();
 }
 
+bool ProgramRun::wants_page() const {
+  return options_.make_page && outcome_.wall_seconds >= options_.page_seconds_min;
+}
+
 // While the node is there. A report is not worth the failure of a run.
 void ProgramRun::take_history() {
-  if (!options_.make_page) return;
+  if (!wants_page()) return;
   try {
     ControlClient control(options_.node);
     const Json answer = control.request({{"command", "status"}});
@@ -307,13 +311,15 @@ void ProgramRun::take_history() {
 }
 
 void ProgramRun::write_report(int exit_status) const {
-  if (options_.report_descriptor < 0 && !options_.make_page) return;
+  if (options_.report_descriptor < 0 && !wants_page()) return;
   Json report = report_json(outcome_, exit_status);
-  if (options_.make_page) {
-    report.update(history_);
-    report["schema"] = "cairn-run-1";
-    report["ended"] = true;
-    options_.make_page(report);
+  if (wants_page()) {
+    Json page = report;
+    page.update(history_);
+    page["schema"] = "cairn-run-1";
+    page["ended"] = true;
+    options_.make_page(page);
+    if (options_.page_seconds_min == 0) report = std::move(page);
   }
   if (options_.report_descriptor < 0) return;
   const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -40,6 +40,8 @@ struct ProgramRunOptions {
   // node has reported on.
   std::optional<ForetoldIo> foretold;
   std::function<void(const RunOutcome& outcome)> compare;
+  // It is wanted of runs that take so long; with 0, report_json() has what the node knows, too.
+  double page_seconds_min = 0;
   // Fields of run-begin beside those that every run has.
   Json wishes = Json::object();
   // The program starts after the node's answer to run-begin.
@@ -76,6 +78,7 @@ class ProgramRun {
   int finish_rescued(const RescueNews& news);
   void find_reason_not_loaded();
   void end_node() const;
+  bool wants_page() const;
   void take_history();
   void write_report(int exit_status) const;
 

@@ -36,6 +36,7 @@ class CommandTest(unittest.TestCase):
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith("CAIRN_") and k != "LD_PRELOAD"}
         self.environment["CAIRN_RUN_ROOT"] = self.runs
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.root, "state")  # `cairn run` keeps what runs did there
         self.nodes = []
 
     def tearDown(self):

@@ -139,6 +139,26 @@ class FullDisk(RunTest):
 
 
 class RealRun(RunTest):
+    def test_runs_of_a_second_are_kept_without_being_asked_for(self):
+        read = "import os, time\nos.read(os.open('f', os.O_RDONLY), 9999)\ntime.sleep(1.05)\n"
+        with open(os.path.join(self.work, "f"), "wb") as file:
+            file.write(bytes(8192))
+        for options in (["--no-report", "--", sys.executable, "-c", read], ["--", "true"]):
+            self.cairn("run", "--ram", "16M", *options, check=0)
+        self.refused("report", says=["no run is kept", "a second or longer"])
+        said = self.cairn("run", "--ram", "16M", "--report-json", "r.json", "--", sys.executable, "-c", read, check=0)
+        self.assertNotIn("warning", said.stderr)
+        run = json.loads(self.cairn("report", "--json", check=0).stdout)
+        self.assertTrue(run["ended"])
+        self.assertEqual(run["timeline"]["files"][0]["path"], os.path.join(self.work, "f"))
+        self.assertGreaterEqual(len(run["timeline"]["series"]["seconds"]), 2)
+        self.make(run["run"])
+        with open(os.path.join(self.work, "r.json"), encoding="utf-8") as file:
+            self.assertNotIn("timeline", json.load(file))
+        # A place that cannot be written is not worth a word here.
+        self.environment["XDG_STATE_HOME"] = "/dev/null/no"
+        self.assertNotIn("kept", self.cairn("run", "--ram", "16M", "--", "sleep", "1.05", check=0).stderr)
+
     def test_no_file_has_the_name_of_another(self):
         """Descriptors that are closed and used again at once: a file has its own name, or its device and inode."""
         sizes = {}

@@ -228,7 +228,7 @@ class Page(ReportTest):
 
 class BadInput(ReportTest):
     def test_runs_that_are_not_kept(self):
-        self.refused("report", says=["no run is kept", "cairn run --report"])
+        self.refused("report", says=["no run is kept", "--report FILE.html"])
         self.keep(record_of(timeline_of(rows=5)))
         self.refused("report", "12", says=["no run 12 is kept", "--list"])
         self.assertIn("I/O took", self.cairn("report", check=0).stdout)

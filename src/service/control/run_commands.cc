@@ -114,7 +114,8 @@ void RunCommands::begin(ControlPeer& peer, std::uint64_t session, const Json& re
 void RunCommands::begin_samples(const Run& run, const Json& request) const {
   const std::string record = text_of(request, "record");
   if (with_.sampler == nullptr || record.empty() || record.front() != '/') return;
-  with_.sampler->begin(run, record);
+  const bool is_light = text_of(request, "sampling") == "light";
+  with_.sampler->begin(run, record, is_light ? Sampling::kLight : Sampling::kFull);
 }
 
 void RunCommands::timeline(ControlPeer& peer, const Json& request) const {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/state_directory.h"
 #include "service/process/unique_fd.h"
 
 namespace cairn::node {
@@ -21,7 +22,10 @@ Status write_record(const std::string& path, const std::string& text,
                     const std::function<bool()>& may_replace) {
   CAIRN_CHECK(!path.empty());
   const std::string fresh = path + ".new";
-  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  UniqueFd file(::open(fresh.c_str(), kFlags, 0600));
+  if (!file && errno == ENOENT && make_directories(path.substr(0, path.rfind('/'))) == 0)
+    file = UniqueFd(::open(fresh.c_str(), kFlags, 0600));
   if (!file) return Status::from_errno(errno, fresh);
   std::size_t done = 0;
   while (done < text.size()) {

@@ -16,7 +16,8 @@ namespace cairn::node {
 // {"schema": "cairn-run-1", "ended": false, "timeline": ...}
 std::string record_text(const nlohmann::json& timeline);
 
-// Replaces the file as a whole, unless `may_replace` says no when the text is on the device.
+// Makes the directory of the path. Replaces the file as a whole, unless `may_replace` says no when
+// the text is on the device.
 Status write_record(const std::string& path, const std::string& text,
                     const std::function<bool()>& may_replace);
 

@@ -39,20 +39,25 @@ Sampler::Sampler(const SamplerSources& sources)
   });
 }
 
-void Sampler::begin(const Run& run, const std::string& record) {
+void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   shares_.begin(run.number());
   from_.files.begin(run.number());
-  store_.ask();
+  const bool is_light = how == Sampling::kLight;
   const std::lock_guard lock(mutex_);
   from_.gauges.find_columns();
   const auto [entry, is_new] =
-      runs_.try_emplace(run.id, run, record, from_.gauges.columns().size());
+      runs_.try_emplace(run.id, run, record, from_.gauges.columns().size(),
+                        is_light ? kLightIntervalNanos : kFirstIntervalNanos);
   CAIRN_CHECK(is_new);  // the table of runs has no two of one id
   Series& series = entry->second;
   const std::int64_t now = monotonic_ns();
   series.began_unix_ns = unix_ns();
   take(&series, now);
-  save(&series, now);
+  series.saved_ns = now;
+  if (!is_light) {
+    ask_store(&series);
+    save(&series, now);
+  }
   if (!thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { work(); });
   wake_.notify_all();
 }
@@ -71,7 +76,10 @@ void Sampler::end(const Run& run, RunEnd how) {
     } else {
       record = series.record;
     }
-    ended_.emplace_back(run.id, json_of(series));
+    // Nobody asks for a light one that is over at once, and `cairn run` waits for this.
+    const bool is_asked_for = series.ring.interval_ns() < kLightIntervalNanos ||
+                              now - series.ring.time(0) > kLightIntervalNanos / 2;
+    if (is_asked_for) ended_.emplace_back(run.id, json_of(series));
     if (ended_.size() > kEndedRunsMax) ended_.pop_front();
     runs_.erase(found);
   }
@@ -114,7 +122,10 @@ void Sampler::work() {
     const std::int64_t now = monotonic_ns();
     std::int64_t next = INT64_MAX;
     for (auto& [id, series] : runs_) {
-      if (series.ring.is_due(now)) take(&series, now);
+      if (series.ring.is_due(now)) {
+        take(&series, now);
+        ask_store(&series);
+      }
       if (now - series.saved_ns >= kSaveNanos && series.ring.time(series.ring.size() - 1) == now)
         save(&series, now);
       next = std::min(next, series.ring.next_ns());
@@ -130,6 +141,13 @@ void Sampler::take(Series* series, std::int64_t now_ns) const {
   if (ring.size() != 0 && ring.time(ring.size() - 1) >= now_ns) return;
   series->ring.add(now_ns, from_.gauges.read(series->run.number()));
   note_leaders(series, now_ns);
+}
+
+// Once for each run, and not for those that are over at once.
+void Sampler::ask_store(Series* series) {
+  if (series->has_asked) return;
+  series->has_asked = true;
+  store_.ask();
 }
 
 // The expert that each tier follows, where that has changed.

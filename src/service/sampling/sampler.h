@@ -3,7 +3,7 @@
 // and then, so that a run that never ends, and a node that dies, leave word of what there was.
 //
 // Without such a run there is no thread. A sample reads some hundred counters; the first rows are
-// a tenth of a second apart, and SampleRing doubles that.
+// a tenth of a second apart, or a second, and SampleRing doubles that.
 //
 // Nothing here waits for a file system but stop(): RecordWriter has the records, StoreLook asks the
 // store, each in a thread of its own.
@@ -50,9 +50,15 @@ enum class RunEnd {
   kAbandoned  // by a launcher that has gone: the record stays as the sampler has left it
 };
 
+enum class Sampling {
+  kFull,
+  kLight  // rows a second apart at first, and no record of a run of less than five
+};
+
 class Sampler {
  public:
   static constexpr std::int64_t kFirstIntervalNanos = 100'000'000;
+  static constexpr std::int64_t kLightIntervalNanos = 1'000'000'000;
   static constexpr std::int64_t kSaveNanos = 5'000'000'000;
   static constexpr std::size_t kLeadersMax = 200;  // changes of experts
   static constexpr std::size_t kEndedRunsMax = 4;  // whose timelines are still known
@@ -65,7 +71,7 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   // `record`: the file that the samples go to; an absolute path.
-  void begin(const Run& run, const std::string& record);
+  void begin(const Run& run, const std::string& record, Sampling how);
   // Takes the last sample. A run that is not sampled is none of its business.
   void end(const Run& run, RunEnd how);
   // What there is of a run, or of one that has ended lately; nothing: it was not sampled.
@@ -79,17 +85,19 @@ class Sampler {
     std::string expert;
   };
   struct Series {
-    Series(const Run& of, const std::string& path, std::size_t columns)
-        : run(of), record(path), ring(columns, kFirstIntervalNanos) {}
+    Series(const Run& of, const std::string& path, std::size_t columns, std::int64_t interval_ns)
+        : run(of), record(path), ring(columns, interval_ns) {}
     Run run;
     std::string record;
     SampleRing ring;
     std::vector<Leader> leaders;
     std::int64_t saved_ns = 0;
+    bool has_asked = false;  // the store how it is
     std::int64_t began_unix_ns = 0;
   };
   void work();
   void take(Series* series, std::int64_t now_ns) const;
+  void ask_store(Series* series);
   void note_leaders(Series* series, std::int64_t now_ns) const;
   void save(Series* series, std::int64_t now_ns);
   nlohmann::json json_of(const Series& series) const;
