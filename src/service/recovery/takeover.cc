@@ -97,6 +97,19 @@ void mend_holds(Actor& actor, Takeover* found) {
   for (const TransitHold& hold : in_transit) release_transit(actor, hold);
 }
 
+// No process has a free slot that is not offered: a lock in its next name is a stray word, and to
+// wait for it would be to wait for nobody.
+void retire_names_of_free_slots(NodeMemory& memory) {
+  const auto& offers = memory.service_board().offers;
+  const auto count = static_cast<std::uint16_t>(memory.slot_count());
+  for (std::uint16_t slot = ClientSlot::kOfService + 1; slot < count; ++slot) {
+    const bool is_free = memory.slot(slot).state.load() == SlotState::kFree;
+    const bool is_offered = std::ranges::any_of(
+        offers, [slot](const std::atomic<std::uint32_t>& offer) { return offer.load() == slot; });
+    if (is_free && !is_offered) memory.owners().advance(slot);
+  }
+}
+
 // A death leaves nothing to mend, so one round is the rule. Where a stray word was, the next may
 // find what depended on it.
 void settle_blocks(Actor& actor, Takeover* found) {
@@ -140,6 +153,7 @@ Result<Takeover> take_over(NodeMemory& memory) {
   (void)memory.requests().release_dead(memory.owners());
   CAIRN_CRASH_POINT("takeover.requests-returned");
   found.mended += mend_boards(memory);
+  retire_names_of_free_slots(memory);
   Actor actor = actor_of(memory, found.service);
   found.locks = sweep_locks(actor);
   CAIRN_CRASH_POINT("takeover.locks-swept");

@@ -67,7 +67,10 @@ class TakeoverDeaths : public ::testing::Test {
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     is_over_ = new (shared) std::atomic<unsigned>(0);
-    for (unsigned client = 0; client < kClients; ++client) make_file(client);
+    for (unsigned client = 0; client < kClients; ++client) {
+      memory_.slot(owner_of(client).slot()).state.store(SlotState::kActive);
+      make_file(client);
+    }
   }
   void TearDown() override {
     for (const File& file : files_) ::close(file.fd);

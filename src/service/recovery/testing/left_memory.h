@@ -61,6 +61,8 @@ class LeftMemory : public ::testing::Test {
     actor.memory = &memory_;
     actor.self = self;
     actor.counters = &memory_.slot(self.slot()).shards[0];
+    // As the service does it that gives the slot away.
+    memory_.slot(self.slot()).state.store(SlotState::kActive);
     return actor;
   }
   Owner service() const { return memory_.owners().current(ClientSlot::kOfService); }
