@@ -255,7 +255,7 @@ class DeviceMeasurement {
   }
 
   Status measure_after_pauses(DeviceFigures* figures) {
-    tell("single requests", 1);
+    tell("single requests", 1 - 3 * kPauseWeight / total_weight());
     const PausedRequests requests = {.descriptor = file_.descriptor(),
                                      .memory = memory_.get(),
                                      .file_bytes = file_bytes_,
