@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn recover` of 10 GiB that only a durable tier has, against reading that and writing the store.
+"""`cairn recover` of 10 GiB that only a durable tier has, against reading that and writing the store, which is done
+before it and after it.
 
 The tier is the testbed's nvme, the store its hdd, then its ssd. Node and program are killed when an fsync of the file
 has returned; what recovery has brought to the store is compared with what was written.
@@ -42,17 +43,26 @@ def _recover(bench, name, tier, megabytes):
     bench.output(bench.python_worker(sys.executable, *words, "--kill", status["service_pid"], status["keeper_pid"]),
                  environment=node.preload_environment(store), accept=(-signal.SIGKILL,))
     stored_before = file.stat().st_blocks * 512
+    # Not timed: the first write to the testbed's image is slower than any other, and would make the floor a low one.
+    _plain_seconds(bench, store, megabytes)
     reading = _seconds(bench, lambda: _read_all(tier / "cairn-durable"))
-    writing = _seconds(bench, lambda: _write(store / "plain", megabytes))
-    (store / "plain").unlink()
+    before = _plain_seconds(bench, store, megabytes)
     time.sleep(1)  # the kernel closes the files of the killed
     recovering = _seconds(bench, lambda: bench.output([bench.cairn, "recover", tier]))
     bench.output(bench.python_worker(sys.executable, *words, "--check"))
-    bench.at_least(f"recovery to the {name}", max(reading, writing) / recovering, 0.9,
-                   detail=f"{recovering:.1f} s; reading the tier {reading:.1f} s, writing the store {writing:.1f} s")
     file.unlink()
+    after = _plain_seconds(bench, store, megabytes)
+    bench.at_least(f"recovery to the {name}", max(reading, (before + after) / 2) / recovering, 0.9,
+                   detail=f"{recovering:.1f} s; reading the tier {reading:.1f} s, writing the store {before:.1f} s "
+                          f"before and {after:.1f} s after it")
     shutil.rmtree(tier)
     bench.note(f"{name}: {megabytes} MiB, of which the store had {stored_before // MIB} before")
+
+
+def _plain_seconds(bench, store, megabytes) -> float:
+    seconds = _seconds(bench, lambda: _write(store / "plain", megabytes))
+    (store / "plain").unlink()
+    return seconds
 
 
 def _seconds(bench, work) -> float:
