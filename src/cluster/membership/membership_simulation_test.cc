@@ -23,6 +23,13 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 constexpr std::int64_t kViewChangeMaxNs = LeaseTerms().lease_ns + kSecond / 2;
 
+// The sanitizers slow a run down some twenty times, and a few runs show them all of the code.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kSeeds = 14;
+#else
+constexpr std::uint64_t kSeeds = 200;
+#endif
+
 // A run with every kind of fault for 30 s; then the cluster has 20 s to become whole.
 void run_with_faults(std::uint64_t seed, bool prints) {
   const auto hosts = static_cast<std::uint32_t>(1 + seed % 7);
@@ -45,7 +52,7 @@ TEST(MembershipSimulation, HoldsUnderFaults) {
     run_with_faults(seed, true);
     return;
   }
-  const std::uint64_t seeds = number_from("CAIRN_SEEDS", 200);
+  const std::uint64_t seeds = number_from("CAIRN_SEEDS", kSeeds);
   for (std::uint64_t seed = 1; seed <= seeds && !HasFatalFailure(); ++seed) {
     run_with_faults(seed, false);
   }

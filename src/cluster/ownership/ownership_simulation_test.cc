@@ -177,11 +177,18 @@ void run_with_faults(std::uint64_t seed, bool prints) {
   ASSERT_GT(run.sharing.writes, writes) << "nothing is written any more; CAIRN_SEED=" << seed;
 }
 
+// The sanitizers slow a run down some twenty times, and a few runs show them all of the code.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kSeeds = 10;
+#else
+constexpr std::uint64_t kSeeds = 100;
+#endif
+
 TEST(OwnershipSimulation, EveryBlockIsLinearizableUnderFaults) {
   const char* one = std::getenv("CAIRN_SEED");
   if (one != nullptr) return run_with_faults(std::strtoull(one, nullptr, 10), true);
   const char* many = std::getenv("CAIRN_SEEDS");
-  const std::uint64_t seeds = many == nullptr ? 100 : std::strtoull(many, nullptr, 10);
+  const std::uint64_t seeds = many == nullptr ? kSeeds : std::strtoull(many, nullptr, 10);
   for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFatalFailure(); ++seed) {
     run_with_faults(seed, false);
   }
