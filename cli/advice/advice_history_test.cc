@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "cli/terminal/failure.h"
 
 namespace cairn::cli {
@@ -15,17 +16,9 @@ namespace {
 
 class AdviceHistoryTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "advice-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-    ASSERT_EQ(::setenv("XDG_STATE_HOME", root_.c_str(), 1), 0);
-  }
-  void TearDown() override {
-    ::unsetenv("XDG_STATE_HOME");
-    std::filesystem::remove_all(root_);
-  }
-  std::string file() const { return root_ + "/cairn/advice.jsonl"; }
+  void SetUp() override { ASSERT_EQ(::setenv("XDG_STATE_HOME", folder_.path().c_str(), 1), 0); }
+  void TearDown() override { ::unsetenv("XDG_STATE_HOME"); }
+  std::string file() const { return folder_.path() + "/cairn/advice.jsonl"; }
 
   static ForetoldRun run(double expected, double measured, int exit_status = 0) {
     return {.when = "",
@@ -37,7 +30,7 @@ class AdviceHistoryTest : public ::testing::Test {
             .exit_status = exit_status};
   }
 
-  std::string root_;
+  const cairn::testing::TemporaryFolder folder_{"advice"};
 };
 
 TEST_F(AdviceHistoryTest, KeepsTheNewestRuns) {

@@ -44,7 +44,7 @@ void note_outside(TrainedUse* use, std::string text) {
   if (use->outside.size() < kOutsideMax) use->outside.insert(std::move(text));
 }
 
-// Whether the model was trained with such a load, of which a note is made where it was not.
+// Whether the model was trained with such a load. Where it was not, a note says so.
 bool fit_point(TrainedUse* use, Point* point) {
   const std::vector<ParameterRange>& ranges = use->model.training_ranges;
   CAIRN_CHECK(ranges.size() == kPointPlaces);

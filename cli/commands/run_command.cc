@@ -48,7 +48,7 @@ constexpr double kDeathSeconds = 1;
 // the order in which they happen.
 class Run {
  public:
-  // `signals`: of the caller, who watches them already; null: nobody does.
+  // `signals`: the watch that the caller has; null: the run makes one.
   Run(const RunOptions& options, SignalWatch* signals) : options_(options), signals_(signals) {}
 
   int execute() {

@@ -96,7 +96,7 @@ class Coordinator final : public StateMachine {
   std::map<NodeId, Waiting> waiting_;  // the last request of each node
   bool is_urgent_ = false;
   bool is_proposing_ = false;
-  std::vector<Asker> proposed_;  // who waits for the command that is being agreed on
+  std::vector<Asker> proposed_;  // they wait for the command that is being agreed on
   std::uint64_t deaths_ = 0;
 };
 

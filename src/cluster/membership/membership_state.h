@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that the coordinators agree on: a view, and who has renewed since. Every coordinator
+// The state that the coordinators agree on: a view, and the renewals since. Every coordinator
 // applies the same commands in the same order, and so has the same state after each.
 //
 //   command   from             takes effect if                        and then

@@ -59,7 +59,7 @@ class FileHome {
   // Behind each change of this node's view.
   void on_view(std::int64_t now_ns);
 
-  // kAtHome for a file of which nothing is known.
+  // kAtHome for a file that the home does not know.
   FileState state_of(const LastingKey& file) const;
   std::size_t files() const { return files_.size(); }
 

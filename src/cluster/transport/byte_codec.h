@@ -67,7 +67,7 @@ class ByteReader {
     return taken;
   }
   std::span<const std::byte> take_string() { return take_bytes(take<std::uint32_t>()); }
-  // A count of things of which each takes `bytes_each` or more: bounded by what is there, so that
+  // The number of elements, each of `bytes_each` or more: bounded by what is there, so that
   // no decoder reserves memory for a number that a stranger has sent.
   std::uint32_t take_count(std::size_t bytes_each) {
     const auto count = take<std::uint32_t>();

@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "base/check.h"
 
@@ -106,7 +107,8 @@ class OwnerTable {
   }
 
   // `watch` is this process's own and must outlive the table.
-  void watch_with(const OwnerWatch* watch) { watch_ = watch; }
+  // Returns the watch before.
+  const OwnerWatch* watch_with(const OwnerWatch* watch) { return std::exchange(watch_, watch); }
   // For who has waited in vain for what `owner` holds: if it is gone, it counts as dead from here
   // on, for everybody.
   void look_after(Owner owner) const {

@@ -253,10 +253,11 @@ Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
 
 Owner ClientTable::declare_dead(std::uint16_t slot, Departure how) {
   const std::lock_guard lock(mutex_);
-  const Owner dead = memory_.owners().current(slot);
   CAIRN_CHECK(slot != kServiceSlot);
   CAIRN_CHECK(slot < seats_.size());
   CAIRN_CHECK(seats_[slot].state == SlotState::kActive);
+  // Who waited for it in a takeover may have found out before.
+  const Owner dead = Owner::from_bits(seats_[slot].owner_bits);
   seats_[slot].how = how;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   seats_[slot].state = SlotState::kReaping;

@@ -246,7 +246,7 @@ class LoggingPass {
     if (Status status = log_run(); !status) return status;
     if (Status status = append_pages(number, copy, changed); !status) return status;
     note_logged(known, copy, changed);
-    // A block of which a page is missing is looked at again.
+    // A block that lacks a page is looked at again.
     if (error == 0) known.sequence = copy.sequence;
     return Status::ok();
   }

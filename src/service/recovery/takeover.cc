@@ -13,6 +13,7 @@
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/actor.h"
 #include "memory/tiers/memory_map.h"
+#include "service/attachment/process_look.h"
 #include "service/recovery/block_mending.h"
 #include "service/recovery/board_mending.h"
 #include "service/recovery/recount.h"
@@ -97,18 +98,20 @@ void mend_holds(Actor& actor, Takeover* found) {
   for (const TransitHold& hold : in_transit) release_transit(actor, hold);
 }
 
-// No process has a free slot that is not offered: a lock in its next name is a stray word, and to
-// wait for it would be to wait for nobody.
-void retire_names_of_free_slots(NodeMemory& memory) {
-  const auto& offers = memory.service_board().offers;
-  const auto count = static_cast<std::uint16_t>(memory.slot_count());
-  for (std::uint16_t slot = ClientSlot::kOfService + 1; slot < count; ++slot) {
-    const bool is_free = memory.slot(slot).state.load() == SlotState::kFree;
-    const bool is_offered = std::ranges::any_of(
-        offers, [slot](const std::atomic<std::uint32_t>& offer) { return offer.load() == slot; });
-    if (is_free && !is_offered) memory.owners().advance(slot);
-  }
-}
+// Who waits meanwhile for what a dead client holds, or nobody, goes on: no client is watched yet.
+class WatchMeanwhile {
+ public:
+  explicit WatchMeanwhile(NodeMemory& memory)
+      : memory_(memory), look_(memory), before_(memory.owners().watch_with(&look_)) {}
+  ~WatchMeanwhile() { (void)memory_.owners().watch_with(before_); }
+  WatchMeanwhile(const WatchMeanwhile&) = delete;
+  WatchMeanwhile& operator=(const WatchMeanwhile&) = delete;
+
+ private:
+  NodeMemory& memory_;
+  const ProcessLook look_;
+  const OwnerWatch* const before_;
+};
 
 // A death leaves nothing to mend, so one round is the rule. Where a stray word was, the next may
 // find what depended on it.
@@ -140,6 +143,7 @@ Result<Takeover> take_over(NodeMemory& memory) {
   CAIRN_CHECK(memory.slot_count() > ClientSlot::kOfService);
   CAIRN_RETURN_IF_ERROR(check_identity(memory));
   CAIRN_CRASH_POINT("takeover.begun");
+  const WatchMeanwhile watch(memory);
   Takeover found;
   found.was_leaving = memory.service_board().detached.load() != 0;
   end_through_of_dead(memory);
@@ -153,7 +157,6 @@ Result<Takeover> take_over(NodeMemory& memory) {
   (void)memory.requests().release_dead(memory.owners());
   CAIRN_CRASH_POINT("takeover.requests-returned");
   found.mended += mend_boards(memory);
-  retire_names_of_free_slots(memory);
   Actor actor = actor_of(memory, found.service);
   found.locks = sweep_locks(actor);
   CAIRN_CRASH_POINT("takeover.locks-swept");

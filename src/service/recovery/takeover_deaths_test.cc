@@ -67,10 +67,7 @@ class TakeoverDeaths : public ::testing::Test {
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     is_over_ = new (shared) std::atomic<unsigned>(0);
-    for (unsigned client = 0; client < kClients; ++client) {
-      memory_.slot(owner_of(client).slot()).state.store(SlotState::kActive);
-      make_file(client);
-    }
+    for (unsigned client = 0; client < kClients; ++client) make_file(client);
   }
   void TearDown() override {
     for (const File& file : files_) ::close(file.fd);
@@ -140,6 +137,7 @@ class TakeoverDeaths : public ::testing::Test {
   int work(unsigned client, unsigned seed) {
     std::mt19937 random(seed);
     Actor actor = actor_of(owner_of(client));
+    memory_.slot(actor.self.slot()).pid.store(::getpid());
     const ObjectAccess access = access_of(actor, files_[client]);
     std::array<std::string, kBlocks> model;
     for (std::string& block : model) block.assign(kBlockBytes, '\0');

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <future>
 
+#include "base/testing/temporary_folder.h"
 #include "service/sampling/store_look.h"
 
 namespace cairn::node {
@@ -18,17 +19,11 @@ namespace {
 
 class RecordWriting : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char place[] = "/tmp/cairn-records-XXXXXX";
-    ASSERT_NE(::mkdtemp(place), nullptr);
-    place_ = place;
-  }
   void TearDown() override {
     if (reader_ >= 0) ::close(reader_);
-    std::filesystem::remove_all(place_);
   }
 
-  std::string path(const char* name) const { return place_ + "/" + name; }
+  std::string path(const char* name) const { return folder_.path() + "/" + name; }
   static std::string text_of(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -43,7 +38,7 @@ class RecordWriting : public ::testing::Test {
     ASSERT_GE(reader_, 0);
   }
 
-  std::string place_;
+  const cairn::testing::TemporaryFolder folder_{"cairn-records"};
   int reader_ = -1;
 };
 

@@ -62,7 +62,7 @@ class LeftMemory : public ::testing::Test {
     actor.self = self;
     actor.counters = &memory_.slot(self.slot()).shards[0];
     // As the service does it that gives the slot away.
-    memory_.slot(self.slot()).state.store(SlotState::kActive);
+    memory_.slot(self.slot()).pid.store(::getpid());
     return actor;
   }
   Owner service() const { return memory_.owners().current(ClientSlot::kOfService); }

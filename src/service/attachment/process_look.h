@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a rescue whether the client that holds what it waits for has ended: nobody else watches
-// clients then.
+// Tells whether the client that holds what somebody waits for has ended, while nobody watches
+// clients: in a rescue, and in a takeover before the clients of the dead service are adopted.
 //
 // Thread safety: any thread. Ownership: borrows the memory.
 #pragma once
@@ -15,6 +15,8 @@ class ProcessLook final : public OwnerWatch {
   bool is_gone(Owner owner) const override;
 
  private:
+  bool nobody_has(std::uint16_t slot) const;
+
   const NodeMemory& memory_;
 };
 
