@@ -50,7 +50,7 @@ TEST_F(ProcessLookTest, NobodyHasASlotThatIsNotOffered) {
   EXPECT_FALSE(ProcessLook(memory_).is_gone(memory_.owners().current(ClientSlot::kOfService)));
 }
 
-// Who has taken an offer is at work before the service knows of it.
+// The taker of an offer is at work before the service knows of it.
 TEST_F(ProcessLookTest, SomebodyMayHaveTakenAnOffer) {
   slot().offer.open(1);
   memory_.service_board().offers[2].store(kSlot);

@@ -2,6 +2,7 @@
 #include "service/durable_log/record_stream.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -31,8 +32,11 @@ bool is_last(Found found) { return found == Found::kEnd || found == Found::kErro
 RecordStream::RecordStream(std::vector<SegmentFile> segments, std::uint64_t log, Payloads payloads)
     : segments_(std::move(segments)), log_(log), payloads_(payloads), lanes_(segments_.size()) {
   if (segments_.size() < kSegmentsForReaders) return;
-  for (std::size_t count = 0; count < std::min(kReadersMax, segments_.size()); ++count) {
-    readers_.emplace_back([this] { read_segments(); });
+  try {
+    for (std::size_t count = 0; count < std::min(kReadersMax, segments_.size()); ++count)
+      readers_.emplace_back([this] { read_segments(); });
+  } catch (const std::system_error&) {
+    // A limit of threads must not keep a log from being read: fewer do, or the caller alone.
   }
 }
 

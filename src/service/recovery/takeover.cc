@@ -98,7 +98,7 @@ void mend_holds(Actor& actor, Takeover* found) {
   for (const TransitHold& hold : in_transit) release_transit(actor, hold);
 }
 
-// Who waits meanwhile for what a dead client holds, or nobody, goes on: no client is watched yet.
+// No client is watched yet: what waits for a dead one, or for nobody, looks for itself.
 class WatchMeanwhile {
  public:
   explicit WatchMeanwhile(NodeMemory& memory)
