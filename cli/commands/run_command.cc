@@ -34,6 +34,7 @@
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
+#include "cli/terminal/patience.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::cli {
@@ -301,17 +302,26 @@ class Run {
   static void keep_comparison(const RunOutcome& outcome) {
     const Json& report = member(outcome.end, "report");
     const ForetoldIo& foretold = *outcome.foretold;
-    try {
-      AdviceHistory().add({.when = "",
-                           .program = base_name(outcome.command_line.front()),
-                           .expected = foretold.seconds,
-                           .low = foretold.low,
-                           .high = foretold.high,
-                           .measured = number_field(report, "io_seconds"),
-                           .exit_status = outcome.exit_status});
-    } catch (const Failure& failure) {
-      say(fmt::format("warning: what was foretold of the run is not kept: {}", failure.what()));
-    }
+    const ForetoldRun run{.when = "",
+                          .program = base_name(outcome.command_line.front()),
+                          .expected = foretold.seconds,
+                          .low = foretold.low,
+                          .high = foretold.high,
+                          .measured = number_field(report, "io_seconds"),
+                          .exit_status = outcome.exit_status};
+    const Done done = do_in_time([&run] {
+      try {
+        AdviceHistory().add(run);
+      } catch (const Failure&) {
+        return false;
+      }
+      return true;
+    });
+    if (done == Done::kWell) return;
+    say(fmt::format(
+        "warning: what was foretold of the run is not kept, as the file of `cairn advise "
+        "--history` {}",
+        done == Done::kBadly ? "cannot be written" : "does not answer"));
   }
 
   // What this run asks for, over what its node does; nothing when it asks for nothing.

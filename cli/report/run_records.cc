@@ -3,10 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "cli/report/report_file.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/patience.h"
 
 namespace cairn::cli {
 namespace {
@@ -97,27 +96,17 @@ nlohmann::json read_record(const std::string& path) {
 }
 
 bool keep_in_time(const std::string& path, const nlohmann::json& record) {
-  constexpr int kPatienceMs = 2000;
   const std::string text = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  const pid_t writer = ::fork();
-  if (writer < 0) return true;
-  if (writer == 0) {
-    // The node watches a pipe of this process, which a writer that hangs would hold open.
-    (void)::close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+  const Done done = do_in_time([&] {
     try {
       RunRecords().make_room();
       write_report_file("record", path, text, "");
     } catch (const Failure&) {
-      ::_exit(kExitRefused);
+      return false;
     }
-    ::_exit(kExitOk);
-  }
-  for (int waited = 0; waited < kPatienceMs; ++waited) {
-    if (::waitpid(writer, nullptr, WNOHANG) != 0) return true;
-    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-    ::nanosleep(&pause, nullptr);
-  }
-  return false;
+    return true;
+  });
+  return done != Done::kNotInTime;
 }
 
 RunRecords::RunRecords() {

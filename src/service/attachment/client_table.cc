@@ -256,7 +256,7 @@ Owner ClientTable::declare_dead(std::uint16_t slot, Departure how) {
   CAIRN_CHECK(slot != kServiceSlot);
   CAIRN_CHECK(slot < seats_.size());
   CAIRN_CHECK(seats_[slot].state == SlotState::kActive);
-  // Who waited for it in a takeover may have found out before.
+  // A takeover that waited for it may have found out before: then the name has changed already.
   const Owner dead = Owner::from_bits(seats_[slot].owner_bits);
   seats_[slot].how = how;
   std::atomic_signal_fence(std::memory_order_seq_cst);
