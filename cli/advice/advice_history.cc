@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/check.h"
 #include "base/size_text.h"
@@ -70,10 +71,103 @@ std::string text_of(const std::vector<ForetoldRun>& runs) {
   return text;
 }
 
-bool ends_whole(int file) {
-  const off_t size = ::lseek(file, 0, SEEK_END);
-  char last = 0;
-  return size <= 0 || (::pread(file, &last, 1, size - 1) == 1 && last == '\n');
+// A file of the history, open. Errors name it.
+class HistoryFile {
+ public:
+  // Far more than the lines that are kept.
+  static constexpr off_t kBytesMax = off_t{8} << 20;
+
+  // No descriptor where there is no file; `flags` may make one. Another kind of file than
+  // a regular one might never answer.
+  HistoryFile(const std::string& path, int flags) : path_(path) {
+    file_ = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (file_ < 0 && (errno == ENOENT || errno == ENOTDIR) && (flags & O_CREAT) == 0) return;
+    if (file_ < 0) fail(errno);
+    struct stat status{};
+    if (::fstat(file_, &status) != 0) fail(errno);
+    size_ = status.st_size;
+    inode_ = status.st_ino;
+    if (!S_ISREG(status.st_mode) || size_ > kBytesMax)
+      throw Failure(fmt::format("{}: not a history of advice", path), "remove it");
+  }
+  ~HistoryFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  HistoryFile(const HistoryFile&) = delete;
+  HistoryFile& operator=(const HistoryFile&) = delete;
+
+  // Waits a second for others at most. Returns: false where the file has been replaced meanwhile.
+  bool lock() {
+    constexpr int kTries = 100;
+    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    for (int tries = 1; ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+      if (errno != EWOULDBLOCK || tries == kTries) fail(errno);
+      ::nanosleep(&kPause, nullptr);
+    }
+    struct stat now{};
+    if (::stat(path_.c_str(), &now) != 0 || now.st_ino != inode_) return false;
+    size_ = now.st_size;
+    return true;
+  }
+
+  std::string text() const {
+    std::string text(file_ < 0 ? 0 : static_cast<std::size_t>(size_), '\0');
+    std::size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t got =
+          ::pread(file_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+      if (got < 0) fail(errno);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    text.resize(done);
+    return text;
+  }
+
+  // All of the text or nothing. Requires: the lock.
+  void append(const std::string& text) const {
+    if (::lseek(file_, 0, SEEK_END) >= 0 && write_fully(file_, text)) return;
+    const int error = errno;
+    (void)::ftruncate(file_, size_);
+    fail(error);
+  }
+
+  // As a whole. Requires: the lock.
+  void replace(const std::string& text) const {
+    const std::string fresh = path_ + ".new";
+    const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) fail(errno);
+    bool is_written = write_fully(file, text);
+    int error = errno;
+    if (::close(file) != 0 && is_written) {
+      is_written = false;
+      error = errno;
+    }
+    if (is_written && ::rename(fresh.c_str(), path_.c_str()) == 0) return;
+    if (is_written) error = errno;
+    (void)::unlink(fresh.c_str());
+    fail(error);
+  }
+
+ private:
+  [[noreturn]] void fail(int error) const {
+    throw Failure(fmt::format("{}: {}", path_, std::strerror(error)), kRemedy);
+  }
+
+  const std::string path_;
+  int file_ = -1;
+  off_t size_ = 0;
+  ino_t inode_ = 0;
+};
+
+std::vector<ForetoldRun> runs_in(const std::string& text) {
+  std::vector<ForetoldRun> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ForetoldRun run;
+    if (take(line, &run)) found.push_back(std::move(run));
+  }
+  return found;
 }
 
 // What the runs that ended well come to.
@@ -125,39 +219,26 @@ void AdviceHistory::add(ForetoldRun run) const {
   const std::string directory = path_.substr(0, path_.rfind('/'));
   if (const int error = make_directories(directory); error != 0)
     throw Failure(fmt::format("{}: {}", directory, std::strerror(error)), kRemedy);
-  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) throw Failure(fmt::format("{}: {}", path_, std::strerror(errno)), kRemedy);
-  // Another run may end at the same moment; the lock goes with the descriptor.
-  bool written = ::flock(file, LOCK_EX) == 0;
-  if (written) {
-    std::vector<ForetoldRun> kept = runs();
-    const bool is_full = kept.size() >= kRunsMax;
-    if (is_full) kept.erase(kept.begin(), kept.end() - (kRunsMax - 1));
-    const std::string added = text_of({run});
-    // A line of somebody who died in the middle has no end: what follows it begins one.
-    const std::string text =
-        is_full ? text_of(kept) + added : (ends_whole(file) ? added : "\n" + added);
-    written = (is_full ? ::ftruncate(file, 0) == 0 : ::lseek(file, 0, SEEK_END) >= 0) &&
-              write_fully(file, text);
+  constexpr int kReplacedMax = 10;
+  for (int tries = 0; tries < kReplacedMax; ++tries) {
+    HistoryFile file(path_, O_RDWR | O_CREAT);
+    if (!file.lock()) continue;
+    const std::string before = file.text();
+    std::vector<ForetoldRun> kept = runs_in(before);
+    kept.push_back(run);
+    if (kept.size() <= kRunsMax) {
+      // A line of somebody who died in the middle has no end: what follows it begins one.
+      const bool ends_whole = before.empty() || before.back() == '\n';
+      return file.append((ends_whole ? "" : "\n") + text_of({run}));
+    }
+    kept.erase(kept.begin(), kept.end() - kRunsMax);
+    return file.replace(text_of(kept));
   }
-  const int error = errno;
-  if (::close(file) != 0 || !written)
-    throw Failure(fmt::format("{}: {}", path_, std::strerror(error)), kRemedy);
+  throw Failure(fmt::format("{}: others replace it all the time", path_), "try again");
 }
 
 std::vector<ForetoldRun> AdviceHistory::runs() const {
-  std::vector<ForetoldRun> found;
-  std::ifstream file(path_);
-  if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return found;
-    throw Failure(fmt::format("{}: {}", path_, std::strerror(errno)), "make it readable");
-  }
-  std::string line;
-  while (std::getline(file, line)) {
-    ForetoldRun run;
-    if (take(line, &run)) found.push_back(std::move(run));
-  }
-  return found;
+  return runs_in(HistoryFile(path_, O_RDONLY).text());
 }
 
 std::string history_text(const std::vector<ForetoldRun>& runs) {

@@ -2,6 +2,11 @@
 #include "cli/advice/advice_history.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -58,6 +63,47 @@ TEST_F(AdviceHistoryTest, ALineThatWasCutOffSpoilsNoOther) {
   std::ofstream(file(), std::ios::app) << "{\"when\": \"now\", \"prog";
   history.add(run(20, 20));
   EXPECT_EQ(history.runs().size(), 2U);
+}
+
+TEST_F(AdviceHistoryTest, NothingIsLostWhereThereIsNoRoom) {
+  const AdviceHistory history;
+  for (std::size_t number = 0; number < AdviceHistory::kRunsMax; ++number) history.add(run(2, 1));
+  const auto size = static_cast<rlim_t>(std::filesystem::file_size(file()));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{size / 2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  EXPECT_THROW(history.add(run(3, 1)), Failure);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_DFL);
+  EXPECT_EQ(history.runs().size(), AdviceHistory::kRunsMax);
+  EXPECT_FALSE(std::filesystem::exists(file() + ".new"));
+}
+
+TEST_F(AdviceHistoryTest, APipeIsNotWaitedFor) {
+  std::filesystem::create_directories(folder_.path() + "/cairn");
+  ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+  EXPECT_THROW(AdviceHistory().add(run(1, 1)), Failure);
+  EXPECT_THROW((void)AdviceHistory().runs(), Failure);
+}
+
+TEST_F(AdviceHistoryTest, ManyAddAtATime) {
+  constexpr int kProcesses = 8;
+  constexpr int kRuns = 40;
+  std::vector<pid_t> children;
+  for (int number = 0; number < kProcesses; ++number) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    for (int added = 0; added < kRuns; ++added) AdviceHistory().add(run(1 + number, 1));
+    ::_exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(AdviceHistory().runs().size(), std::size_t{kProcesses} * kRuns);
 }
 
 TEST_F(AdviceHistoryTest, RunsThatFailedAreNotCompared) {

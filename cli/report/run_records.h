@@ -46,7 +46,7 @@ class RunRecords {
 };
 
 // Makes room for the record and writes it, in a process of its own. Returns: false where the file
-// system has not answered in time; that process is left behind. What fails at once stays unsaid.
+// system has not answered in time; that process is killed. What fails at once stays unsaid.
 bool keep_in_time(const std::string& path, const nlohmann::json& record);
 
 // Errors: throws Failure naming the file: it cannot be read, is too large, or is no record.

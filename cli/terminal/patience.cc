@@ -2,6 +2,7 @@
 #include "cli/terminal/patience.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,10 +23,13 @@ Done do_in_time(const std::function<bool()>& work) {
   }
   for (int waited = 0; waited < kPatienceMs; ++waited) {
     int status = 0;
-    if (::waitpid(worker, &status, WNOHANG) != 0) return status == 0 ? Done::kWell : Done::kBadly;
+    const pid_t ended = ::waitpid(worker, &status, WNOHANG);
+    if (ended != 0) return ended == worker && status == 0 ? Done::kWell : Done::kBadly;
     const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
     ::nanosleep(&pause, nullptr);
   }
+  // What waits in the kernel for a device dies when that answers.
+  (void)::kill(worker, SIGKILL);
   return Done::kNotInTime;
 }
 

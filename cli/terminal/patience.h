@@ -12,7 +12,7 @@ namespace cairn::cli {
 enum class Done { kWell, kBadly, kNotInTime };
 
 // Does the work in a process of its own, which can say nothing. `work` returns whether it went
-// well. Where it is not done after two seconds, that process is left behind.
+// well. Where it is not done after two seconds, that process is killed, at any instant.
 Done do_in_time(const std::function<bool()>& work);
 
 }  // namespace cairn::cli
