@@ -29,18 +29,19 @@ ExtentCopy::ExtentCopy(std::uint64_t log, const std::vector<LogSegment>& segment
                        std::function<void(std::uint64_t)> progress)
     : log_(log), segments_(segments), progress_(std::move(progress)) {}
 
-LogFile& ExtentCopy::file_of(const RecordPlace& record) const {
+// Null: the log has let go of the segment. Its bytes count as damaged then.
+LogFile* ExtentCopy::file_of(const RecordPlace& record) const {
   const auto segment = std::lower_bound(
       segments_.begin(), segments_.end(), record.segment,
       [](const LogSegment& left, std::uint64_t number) { return left.header.segment < number; });
-  CAIRN_CHECK(segment != segments_.end() && segment->header.segment == record.segment);
-  return *segment->file;
+  const bool is_there = segment != segments_.end() && segment->header.segment == record.segment;
+  return is_there ? segment->file.get() : nullptr;
 }
 
 void ExtentCopy::read_ahead(const std::vector<Piece>& pieces) {
   for (; ahead_ < pieces.size() && ahead_bytes_ < kAheadBytes; ++ahead_) {
     const RecordPlace& record = pieces[ahead_].record();
-    file_of(record).read_ahead(record.at, record.bytes);
+    if (LogFile* file = file_of(record); file != nullptr) file->read_ahead(record.at, record.bytes);
     ahead_bytes_ += pieces[ahead_].extent.end - pieces[ahead_].begin;
   }
 }
@@ -48,7 +49,9 @@ void ExtentCopy::read_ahead(const std::vector<Piece>& pieces) {
 bool ExtentCopy::read_record(const RecordPlace& record, std::span<std::byte> out,
                              CopyResult& result) {
   CAIRN_CHECK(out.size() == record.bytes);
-  const std::int64_t got = file_of(record).read(out, record.at);
+  LogFile* const file = file_of(record);
+  if (file == nullptr) return false;
+  const std::int64_t got = file->read(out, record.at);
   if (got < 0) result.log_error = static_cast<int>(-got);
   return got == static_cast<std::int64_t>(record.bytes) &&
          payload_checksum(log_, out) == record.sum;

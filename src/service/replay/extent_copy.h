@@ -62,7 +62,7 @@ class ExtentCopy {
 
   static std::vector<Piece> pieces_of(std::span<CopyTask> tasks);
   void produce(const std::vector<Piece>& pieces, const ChunkSink& sink);
-  LogFile& file_of(const RecordPlace& record) const;
+  LogFile* file_of(const RecordPlace& record) const;
   void read_ahead(const std::vector<Piece>& pieces);
   bool read_record(const RecordPlace& record, std::span<std::byte> out, CopyResult& result);
   bool append(const Piece& piece, Chunk& chunk);
