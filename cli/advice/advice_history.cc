@@ -160,6 +160,17 @@ class HistoryFile {
   ino_t inode_ = 0;
 };
 
+// Where the last `lines` of the text begin, each of which has an end.
+std::size_t start_of_last_lines(const std::string& text, std::size_t lines) {
+  CAIRN_CHECK(!text.empty() && text.back() == '\n');
+  std::size_t start = text.size();
+  for (; lines > 0 && start > 0; --lines) {
+    const std::size_t end = start < 2 ? std::string::npos : text.rfind('\n', start - 2);
+    start = end == std::string::npos ? 0 : end + 1;
+  }
+  return start;
+}
+
 std::vector<ForetoldRun> runs_in(const std::string& text) {
   std::vector<ForetoldRun> found;
   std::istringstream lines(text);
@@ -223,16 +234,13 @@ void AdviceHistory::add(ForetoldRun run) const {
   for (int tries = 0; tries < kReplacedMax; ++tries) {
     HistoryFile file(path_, O_RDWR | O_CREAT);
     if (!file.lock()) continue;
-    const std::string before = file.text();
-    std::vector<ForetoldRun> kept = runs_in(before);
-    kept.push_back(run);
-    if (kept.size() <= kRunsMax) {
-      // A line of somebody who died in the middle has no end: what follows it begins one.
-      const bool ends_whole = before.empty() || before.back() == '\n';
-      return file.append((ends_whole ? "" : "\n") + text_of({run}));
-    }
-    kept.erase(kept.begin(), kept.end() - kRunsMax);
-    return file.replace(text_of(kept));
+    // A line of somebody who died in the middle has no end: what follows it begins one.
+    std::string before = file.text();
+    const bool ends_whole = before.empty() || before.back() == '\n';
+    const std::string added = (ends_whole ? "" : "\n") + text_of({run});
+    before += added;
+    const std::size_t kept = start_of_last_lines(before, kRunsMax);
+    return kept == 0 ? file.append(added) : file.replace(before.substr(kept));
   }
   throw Failure(fmt::format("{}: others replace it all the time", path_), "try again");
 }

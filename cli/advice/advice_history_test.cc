@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "base/testing/temporary_folder.h"
@@ -95,7 +96,12 @@ TEST_F(AdviceHistoryTest, ManyAddAtATime) {
   for (int number = 0; number < kProcesses; ++number) {
     children.push_back(::fork());
     if (children.back() != 0) continue;
-    for (int added = 0; added < kRuns; ++added) AdviceHistory().add(run(1 + number, 1));
+    try {
+      for (int added = 0; added < kRuns; ++added) AdviceHistory().add(run(1 + number, 1));
+    } catch (const Failure& failure) {
+      std::cerr << failure.what() << '\n';
+      ::_exit(1);
+    }
     ::_exit(0);
   }
   for (const pid_t child : children) {

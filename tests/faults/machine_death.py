@@ -4,7 +4,7 @@
 instant, so that the arena and the pools are gone and only the store and the tier's directory are left. After `cairn
 recover`, or after the start of another node on the tier, everything that was acknowledged is there.
 
-    machine_death.py [--rounds 6] [--seed S] [--scene files|sqlite|all]
+    machine_death.py [--rounds 8] [--seed S] [--scene files|sqlite|clean|empty|all]
 
 A program makes random calls on a few files; the test makes the same calls on a model, as far as the program says that
 they have returned. For each file the model has the contents since the last acknowledged one: each of the file's slots
@@ -55,7 +55,7 @@ class File:
 
     def complaint(self, found):
         if self.whole:
-            return None if found == self.now() else f"{len(found)} bytes, not the {len(self.now())} that replaced it"
+            return None if found == self.now() else self.strange_content(found)
         sizes = {len(version) for version in self.versions}
         if len(found) not in sizes:
             return f"a size of {len(found)}, not one of {sorted(sizes)}"
@@ -65,6 +65,16 @@ class File:
                 return (f"slot {at // SLOT} of {len(found) // SLOT} is none of {len(self.versions)} versions: "
                         f"{piece[:8]!r}")
         return None
+
+    def strange_content(self, found):
+        """Names the slots of a content that is not the one that replaced the file, with the number each run of them has."""
+        runs = []
+        for at in range(0, len(found), SLOT):
+            number = int.from_bytes(found[at:at + 8], "little")
+            if not runs or runs[-1][1] != number:
+                runs.append((at // SLOT, number))
+        return (f"{len(found)} bytes, slots and numbers {runs}, not the {len(self.now())} "
+                f"of {int.from_bytes(self.now()[:8], 'little')} that replaced it")
 
 
 class Model:
@@ -373,12 +383,28 @@ def clean_end(work, draw):
     return "the log is empty"
 
 
-SCENES = {"files": round_of_files, "sqlite": round_of_sqlite, "clean": clean_end}
+def empty_file(work, draw):
+    """A program that writes a file anew that was there and empty replaces it: its content is there as a whole."""
+    machine = Machine(work, draw)
+    (machine.store / "f").touch()
+    machine.up()
+    script = ("import time\nwith open('f', 'wb') as f: f.write(b'x' * 100000)\n"
+              f"print('ready', flush=True)\ntime.sleep({LONG_SECONDS})\n")
+    child = machine.start(sys.executable, "-c", script)
+    await_ready(child)
+    machine.die(child)
+    how = machine.recover()
+    found = (machine.store / "f").read_bytes()
+    assert found == b"x" * 100000, f"{len(found)} bytes, {found[:8]!r}, not what replaced an empty file (by {how})"
+    return f"the new content, {how}"
+
+
+SCENES = {"files": round_of_files, "sqlite": round_of_sqlite, "clean": clean_end, "empty": empty_file}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--scene", choices=["all", *SCENES], default="all")
     parser.add_argument("--program", nargs=2)

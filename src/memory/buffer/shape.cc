@@ -151,11 +151,22 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   return has_size ? access.backing.truncate_as_called(size) : access.backing.truncate(size);
 }
 
-// Neither the log nor an fsync has the new size. A file that was cut to nothing gets new bytes.
+// A file that was cut to nothing gets new bytes.
+void note_replacing(Object& object) {
+  if (object.durability.load(std::memory_order_relaxed) == Durability::kNode)
+    object.mark(kMarkRewritten, true);
+}
+
+// Neither the log nor an fsync has the new size.
 void note_rewritten(Object& object, std::uint64_t size) {
   object.note_store_owed();
-  if (size == 0 && object.durability.load(std::memory_order_relaxed) == Durability::kNode)
-    object.mark(kMarkRewritten, true);
+  if (size == 0) note_replacing(object);
+}
+
+// True for an empty file that is cut and was surely there before that open: none is cut that its
+// birth time shows to be new. The clocks of other hosts prove nothing.
+bool was_there_before(const Object& object) {
+  return object.is_in_log() || (object.birth_ns != 0 && !object.has(kObjectRemote));
 }
 
 // The kernel has the file.
@@ -265,6 +276,7 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
     if (const int error = grow_store(access, size); error < 0) return error;
     object.extend_to(size);
     if (!is_empty) object.note_store_owed();
+    if (size == 0 && was_there_before(object)) note_replacing(object);
     adopt_store(access);
     return 0;
   }

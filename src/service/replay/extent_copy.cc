@@ -61,6 +61,7 @@ std::vector<ExtentCopy::Piece> ExtentCopy::pieces_of(std::span<CopyTask> tasks) 
   std::vector<Piece> pieces;
   for (CopyTask& task : tasks) {
     for (const auto& [begin, extent] : task.file->extents) {
+      CAIRN_CHECK(begin < extent.end && extent.record < task.file->records.size());
       if (begin >= task.file->state.size) break;
       pieces.push_back({&task, begin, extent});
       Extent& piece = pieces.back().extent;
@@ -219,6 +220,7 @@ void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
     give_back(std::move(chunk.bytes));
     lock.lock();
   }
+  CAIRN_CHECK(waiting_bytes == 0);
   lock.unlock();
   reader.join();
 }

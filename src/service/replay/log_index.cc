@@ -19,6 +19,7 @@ void cut_out(std::map<std::uint64_t, Extent>& extents, std::uint64_t begin, std:
   while (place != extents.end() && place->first < end) {
     const std::uint64_t first = place->first;
     const Extent old = place->second;
+    CAIRN_CHECK(first < old.end);
     if (old.end <= begin) {
       ++place;
       continue;
