@@ -67,7 +67,7 @@ class File:
         return None
 
     def strange_content(self, found):
-        """Names the slots of a content that is not the one that replaced the file, with the number each run of them has."""
+        """Names the slots of a content other than the one that replaced the file, with the number of each run."""
         runs = []
         for at in range(0, len(found), SLOT):
             number = int.from_bytes(found[at:at + 8], "little")
