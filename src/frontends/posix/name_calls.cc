@@ -113,7 +113,7 @@ class Renaming {
   // Stored is not enough: the store's device may not have it, nor has the log for certain.
   static bool may_be_lost(const Object& object) {
     return object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.is_in_log() ||
-           object.is_marked(kMarkStoreOwed);
+           object.is_store_owed();
   }
 
   struct ::statx first_;

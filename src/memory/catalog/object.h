@@ -74,11 +74,8 @@ enum ObjectMark : std::uint8_t {
   // the holder of the object's lock sets size and times in the store; after its death they are
   // still to be set
   kMarkBeingSettled = 1u << 5,
-  // the store has got bytes that neither the durable log has, nor an fsync of the store has made
-  // safe
-  kMarkStoreOwed = 1u << 6,
   // it was cut to nothing: what is written instead is made durable when it is closed
-  kMarkRewritten = 1u << 7,
+  kMarkRewritten = 1u << 6,
 };
 
 // What the store has failed to keep of a file that the durable log has: its records stay.
@@ -148,7 +145,8 @@ struct Object {
   // so in the times (ObjectTable::note_cut_write)
   std::atomic<std::uint32_t> cut_writes;
   std::atomic<std::uint32_t> store_trouble;  // StoreTrouble
-  std::uint32_t spare[6];
+  std::atomic<std::uint32_t> store_owed;     // see note_store_owed()
+  std::uint32_t spare[5];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -178,6 +176,7 @@ struct Object {
     sync_failures.store(0, std::memory_order_relaxed);
     cut_writes.store(0, std::memory_order_relaxed);
     store_trouble.store(0, std::memory_order_relaxed);
+    store_owed.store(0, std::memory_order_relaxed);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
@@ -227,11 +226,20 @@ struct Object {
                             handling().mode != BufferingMode::kSync;
     return is_of_node || is_in_log();
   }
-  // Bytes have gone to the store past the log, and nobody has made them safe there. Before the
-  // write of them returns, or their blocks turn clean.
+  // Bytes have gone to the store past the log, and nobody has made them safe there: an fsync of
+  // the store is owed. Called before the write of them returns, or their blocks turn clean. The
+  // lowest bit of `store_owed` says it, the others count the calls: an fsync pays for those of
+  // before, and the debt stays while it is under way, for whoever asks meanwhile and for a
+  // successor.
   void note_store_owed() {
     if (durability.load(std::memory_order_relaxed) == Durability::kStore && !is_in_log()) return;
-    if (!is_marked(kMarkStoreOwed)) mark(kMarkStoreOwed, true);
+    if (!is_marked(kMarkKnownElsewhere)) mark(kMarkKnownElsewhere, true);
+    if ((store_owed.fetch_add(2) & 1) == 0) store_owed.fetch_or(1);
+  }
+  bool is_store_owed() const { return (store_owed.load() & 1) != 0; }
+  // An fsync of the store has succeeded that began when `store_owed` was `before`.
+  void note_store_paid(std::uint32_t before) {
+    (void)store_owed.compare_exchange_strong(before, before & ~std::uint32_t{1});
   }
   void note_sync_failure() {
     mark(kMarkKnownElsewhere, true);
@@ -296,7 +304,8 @@ static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
 static_assert(offsetof(Object, sync_failures) == 2 * kLine + 28);
 static_assert(offsetof(Object, cut_writes) == 2 * kLine + 32);
 static_assert(offsetof(Object, store_trouble) == 2 * kLine + 36);
-static_assert(offsetof(Object, spare) == 2 * kLine + 40);
+static_assert(offsetof(Object, store_owed) == 2 * kLine + 40);
+static_assert(offsetof(Object, spare) == 2 * kLine + 44);
 }  // namespace object_layout
 
 }  // namespace cairn

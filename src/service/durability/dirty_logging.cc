@@ -16,7 +16,7 @@ bool is_to_be_logged(const Object& object, bool takes_owed) {
   const bool is_lasting =
       object.handling().mode != BufferingMode::kScratch && !object.has(kObjectUnlinked);
   return is_lasting && (object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) ||
-                        (takes_owed && object.is_marked(kMarkStoreOwed)));
+                        (takes_owed && object.is_store_owed()));
 }
 
 // One for many files; but a file whose store does not answer keeps those before it waiting for no

@@ -144,10 +144,30 @@ TEST_F(DurabilityWorkerTest, BytesThatTheStoreGotPastTheLogAreMadeDurableThere) 
   write(0, "stored");
   FlushRequest request(object_, *backing_);
   ASSERT_EQ(flush_object(actor_, request).error, 0);
-  EXPECT_TRUE(record().is_marked(kMarkStoreOwed));
+  EXPECT_TRUE(record().is_store_owed());
   EXPECT_EQ(make_durable(), 0);
   EXPECT_EQ(counts_.stored.load(), 1u);
   EXPECT_FALSE(record().is_in_log()) << "a crash would bring the older bytes back";
+}
+
+// The store has not said yet that it has them: whoever asks meanwhile has to ask the store as well,
+// as has a successor, should this service die.
+TEST_F(DurabilityWorkerTest, WhatIsOwedStaysOwedWhileAnFsyncIsUnderWay) {
+  write(0, "logged");
+  ASSERT_EQ(make_durable(), 0);
+  write(0, "stored");
+  FlushRequest request(object_, *backing_);
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  const LogMark first = logged_->begin_storing(object_);
+  EXPECT_NE(logged_->log_changes(object_, fd_.get(), LoggedFiles::Why::kAsked).outcome,
+            LogAttempt::Outcome::kLogged);
+  write(0, "stored meanwhile");
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  EXPECT_EQ(logged_->end_storing(object_, first), 0);
+  EXPECT_TRUE(record().is_store_owed()) << "that fsync has not paid for what came after it began";
+  const LogMark second = logged_->begin_storing(object_);
+  EXPECT_EQ(logged_->end_storing(object_, second), 0);
+  EXPECT_FALSE(record().is_store_owed());
 }
 
 // The log knows it by its bytes, also when it was written again or has moved to another tier.
@@ -159,10 +179,10 @@ TEST_F(DurabilityWorkerTest, ABlockThatTheLogHasIsNotOwedToTheStore) {
   request.witness = &*logged_;
   ASSERT_EQ(flush_object(actor_, request).error, 0);
   EXPECT_EQ(record().dirty_blocks.load(), 0u);
-  EXPECT_FALSE(record().is_marked(kMarkStoreOwed));
+  EXPECT_FALSE(record().is_store_owed());
   write(0, "stored");
   ASSERT_EQ(flush_object(actor_, request).error, 0);
-  EXPECT_TRUE(record().is_marked(kMarkStoreOwed));
+  EXPECT_TRUE(record().is_store_owed());
 }
 
 }  // namespace

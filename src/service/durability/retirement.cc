@@ -172,7 +172,6 @@ int Retirement::retire_together(const Files& files) {
     const LogMark mark = logged_.begin_storing(file.object);
     const int error = flusher_.flush_now(file.object, false);
     if (error < 0) {
-      logged_.give_up_storing(file.object, mark);
       if (result == 0) result = error;
       continue;
     }
@@ -184,7 +183,6 @@ int Retirement::retire_together(const Files& files) {
     if (error < 0 && result == 0) result = error;
     for (const auto& [object, mark] : marks) {
       int ended = error < 0 ? error : logged_.end_storing(object, mark);
-      if (ended < 0) logged_.give_up_storing(object, mark);
       // Some of the store may be lost, not this file.
       if (ended == -EIO) ended = flusher_.flush_now(object, true);
       if (ended == 0) counts_.retired.fetch_add(1, std::memory_order_relaxed);

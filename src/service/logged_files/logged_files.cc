@@ -97,7 +97,7 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
 LogAttempt LoggedFiles::log_portion(ObjectIndex index, int fd, Why why, LogPortion* portion) {
   Object& object = memory_.objects().at(index);
   if (object.through.load() != 0 || object.has(kObjectUnlinked)) return {};
-  if (object.is_marked(kMarkStoreOwed)) return {};
+  if (object.is_store_owed()) return {};
   for (;;) {
     const LoggedFilePtr file = find_or_make(index);
     const std::lock_guard lock(file->mutex);
@@ -113,8 +113,7 @@ LogAttempt LoggedFiles::log_portion(ObjectIndex index, int fd, Why why, LogPorti
     if (status) status = pass.run(portion);
     if (!status) return {outcome_of(status), Lsn::kNone};
     // What has turned clean before the pass came to it has marked the object by now.
-    if (pass.was_disturbed() || object.is_marked(kMarkStoreOwed) || object.through.load() != 0)
-      return {};
+    if (pass.was_disturbed() || object.is_store_owed() || object.through.load() != 0) return {};
     if (why == Why::kAsked) file->asked_ns = monotonic_ns();
     return {Outcome::kLogged, file->upto};
   }
@@ -212,12 +211,8 @@ LogMark LoggedFiles::begin_storing(ObjectIndex index) {
   // What fails here is said at the end.
   if (names_ != nullptr) (void)names_->store_names_of(object.key());
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
-  mark.was_owed = object.mark(kMarkStoreOwed, false);
+  mark.owed = object.store_owed.load();
   return mark;
-}
-
-void LoggedFiles::give_up_storing(ObjectIndex index, const LogMark& mark) {
-  if (mark.was_owed) memory_.objects().at(index).mark(kMarkStoreOwed, true);
 }
 
 void LoggedFiles::doubt(StoreId store) {
@@ -274,8 +269,14 @@ std::string LoggedFiles::path_of(ObjectIndex index) const {
   return file->number == durable::LogObject::kNone ? std::string() : log_.path_of(file->number);
 }
 
-// Others may log the file while the word that it is stored is on its way to the device.
 int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
+  const int error = retire_records(index, mark);
+  if (error == 0) memory_.objects().at(index).note_store_paid(mark.owed);
+  return error;
+}
+
+// Others may log the file while the word that it is stored is on its way to the device.
+int LoggedFiles::retire_records(ObjectIndex index, const LogMark& mark) {
   if (names_ != nullptr) {
     const int error = names_->store_names_of(memory_.objects().at(index).key());
     if (error < 0) return error;

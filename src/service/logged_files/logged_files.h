@@ -13,7 +13,7 @@
 //     of before are stored: recovery brings nothing back that is older than what was acknowledged.
 //  3. Only pages that have changed since they were logged are logged again. A block's bucket and
 //     the sequence of its lock say that none has; digests say which.
-//  4. A block that turns clean without being in the log marks its object (kMarkStoreOwed).
+//  4. A block that turns clean without being in the log marks its object (Object::note_store_owed).
 //
 // Thread safety: any thread; the files' locks are taken before the log's. No function takes an
 // object's lock: a client may hold it while it waits for an answer. Ownership: borrows the memory
@@ -41,8 +41,8 @@ namespace cairn::node {
 // What the log had of a file when somebody began to store it.
 struct LogMark {
   durable::Lsn upto = durable::Lsn::kNone;  // kNone: nothing
-  bool was_owed = false;
-  std::uint32_t failures = 0;  // Object::sync_failures
+  std::uint32_t owed = 0;                   // Object::store_owed
+  std::uint32_t failures = 0;               // Object::sync_failures
 };
 
 class LoggedFiles final : public StoreWitness {
@@ -82,8 +82,6 @@ class LoggedFiles final : public StoreWitness {
   // All that the mark speaks of is durable in the store. Returns 0 or -errno: then the log has not
   // taken that.
   int end_storing(ObjectIndex object, const LogMark& mark);
-  // It is not.
-  void give_up_storing(ObjectIndex object, const LogMark& mark);
   // The store has failed to make durable what it was given, and tells each of us once: no file that
   // the log has of it counts as stored any more until its own fsync says so.
   void doubt(StoreId store);
@@ -127,6 +125,7 @@ class LoggedFiles final : public StoreWitness {
   Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
+  int retire_records(ObjectIndex object, const LogMark& mark);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 
   const NodeMemory& memory_;

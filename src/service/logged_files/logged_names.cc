@@ -281,7 +281,7 @@ bool LoggedNames::describe(const Directory& directory, const FileLook& look,
       object.durability.load() == Durability::kNode && handling.mode == BufferingMode::kAsync;
   if (!is_of_node || object.through.load() != 0) return false;
   change->may_be_empty = !object.is_in_log() && object.store_size.load() == 0 &&
-                         look.status.stx_size == 0 && !object.is_marked(kMarkStoreOwed);
+                         look.status.stx_size == 0 && !object.is_store_owed();
   return change->may_be_empty || files_.has_whole(index);
 }
 

@@ -260,13 +260,13 @@ class Service {
     // No new dirty data from here on: clients that are still there write through.
     detach_clients(memory_);
     int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
-    if (status == kExitStarted) directory_.note_stored();
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     CAIRN_CRASH_POINT("service.drained");
     attach_.stop();
     // What a client was about to write or to hand over has come by now.
     detach_clients(memory_);
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
+    if (status == kExitStarted) directory_.note_stored();
     reader_.stop();
     control_.stop();
     requests_.stop();

@@ -380,9 +380,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     result = -ENODEV;  // the asking process has the file open, and can do it
   }
   if (logged_ == nullptr || !durable) return result;
-  if (result == 0) result = logged_->end_storing(index, mark);
-  if (result < 0) logged_->give_up_storing(index, mark);
-  return result;
+  return result == 0 ? logged_->end_storing(index, mark) : result;
 }
 
 int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool durable) {
