@@ -229,8 +229,8 @@ struct Object {
   // Bytes have gone to the store past the log, and nobody has made them safe there: an fsync of
   // the store is owed. Called before the write of them returns, or their blocks turn clean. The
   // lowest bit of `store_owed` says it, the others count the calls: an fsync pays for those of
-  // before, and the debt stays while it is under way, for whoever asks meanwhile and for a
-  // successor.
+  // before. The debt stays while it is under way, so that others who ask meanwhile, and a
+  // successor, pay as well.
   void note_store_owed() {
     if (durability.load(std::memory_order_relaxed) == Durability::kStore && !is_in_log()) return;
     if (!is_marked(kMarkKnownElsewhere)) mark(kMarkKnownElsewhere, true);

@@ -150,8 +150,8 @@ TEST_F(DurabilityWorkerTest, BytesThatTheStoreGotPastTheLogAreMadeDurableThere) 
   EXPECT_FALSE(record().is_in_log()) << "a crash would bring the older bytes back";
 }
 
-// The store has not said yet that it has them: whoever asks meanwhile has to ask the store as well,
-// as has a successor, should this service die.
+// The store has not said yet that it has them: another fsync has to ask the store as well, and so
+// has that of a successor, should this service die.
 TEST_F(DurabilityWorkerTest, WhatIsOwedStaysOwedWhileAnFsyncIsUnderWay) {
   write(0, "logged");
   ASSERT_EQ(make_durable(), 0);
