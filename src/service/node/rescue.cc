@@ -35,7 +35,6 @@ namespace cairn::node {
 namespace {
 
 constexpr int kRescueStored = 0;
-constexpr int kRescueFailed = 1;
 constexpr int kRescueUnstored = 74;
 // A writer that lives stores its last block itself.
 constexpr int kLooksMax = 20;
@@ -221,7 +220,7 @@ int run_rescue(const NodeConfig& config, Succession& succession) {
   Heritage heritage(succession);
   auto directory = NodeDirectory::adopt(config.node_directory, config.name,
                                         heritage.left->take(KeptKind::kNodeLock));
-  if (!directory) return kRescueFailed;
+  if (!directory) return fail_rescue(directory.status());
   heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
   open_log(directory->log());
   (void)raise_descriptor_limit();
