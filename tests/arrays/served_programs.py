@@ -308,6 +308,21 @@ def rows_in_boxes():
                 time.sleep(0.05)
 
 
+def rows_of_large_chunks():
+    """A row is in eight chunks of 2 MiB; by itself HDF5 keeps 8 MiB of a dataset."""
+    values = field(7, (8, 4096), "f8")
+    with h5py.File("large.h5", "w") as file:
+        for name, how in (("x", {}), ("packed", {"compression": "gzip", "compression_opts": 1})):
+            dataset = file.create_dataset(name, (512, 4096), "f8", chunks=(512, 512), **how)
+            for number, row in enumerate(values):
+                dataset[number] = row
+            print(digest(dataset[:8]))
+    with h5py.File("chosen.h5", "w", rdcc_nbytes=3 << 20) as file:
+        print(file.create_dataset("x", (8, 4096), "f8", chunks=(8, 16)).id.get_access_plist().get_chunk_cache())
+        chosen = file.create_dataset("y", (512, 4096), "f8", chunks=(512, 512), rdcc_nbytes=5 << 20)
+        print(chosen.id.get_access_plist().get_chunk_cache())
+
+
 GHOSTS = (("i4", (512, 768), (100, 128), (1, 1)), ("f8", (60, 64, 96), (60, 64, 8), (0, 0, 0)),
           ("f4", (96, 96, 96), (24, 24, 24), (2, 1, 3)))
 

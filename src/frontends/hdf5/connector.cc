@@ -69,7 +69,7 @@ constexpr H5VL_class_t kClass = {
                  .specific = Forward<&F::H5VLattr_specific>(),
                  .optional = Forward<&F::H5VLattr_optional>(),
                  .close = Closing<&F::H5VLattr_close>()},
-    .dataset_cls = {.create = Opening<&F::H5VLdataset_create, Kind::kDataset>(),
+    .dataset_cls = {.create = create_dataset,
                     .open = Opening<&F::H5VLdataset_open, Kind::kDataset>(),
                     .read = read_datasets,
                     .write = write_datasets,

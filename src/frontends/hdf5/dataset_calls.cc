@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "frontends/hdf5/chunk_room.h"
 #include "frontends/hdf5/collective_reads.h"
 #include "frontends/hdf5/forwarding.h"
 #include "frontends/hdf5/serve.h"
@@ -60,6 +61,18 @@ herr_t read_together(Dataset& dataset, const DatasetRead& read, void** request) 
 }
 
 }  // namespace
+
+CAIRN_HDF5_CALLBACK(void*, create_dataset,
+                    (void* location, const H5VL_loc_params_t* where, const char* name, hid_t link,
+                     hid_t type, hid_t space, hid_t creation, hid_t access, hid_t transfer,
+                     void** request)) {
+  if (location == nullptr) return nullptr;
+  RoomyAccess roomy(*object_of(location)->file, {type, space, creation, access});
+  void* created = Opening<&Hdf5Functions::H5VLdataset_create, Kind::kDataset>::call(
+      location, where, name, link, type, space, creation, roomy.get(), transfer, request);
+  if (created != nullptr) static_cast<Dataset*>(object_of(created))->chunk_room = roomy.take();
+  return created;
+}
 
 CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
                     (size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],

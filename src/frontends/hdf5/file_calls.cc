@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "frontends/hdf5/chunk_room.h"
 #include "frontends/hdf5/forwarding.h"
 #include "frontends/hdf5/kept_errors.h"
 #include "frontends/hdf5/lower_connector.h"
@@ -75,6 +76,7 @@ CAIRN_HDF5_CALLBACK(void*, create_file,
   void* lower =
       library.call.H5VLfile_create(name, flags, creation, below.properties(), transfer, request);
   FileOpening opening = {.name = name, .flags = flags | kReadWrite};
+  opening.chunk_room = default_chunk_room(library, access);
   look_at_opened(library, {library, lower, below.connector(), transfer}, FileLook::by_name(name),
                  opening);
   void* file = wrap_file(library, below, lower, std::move(opening));
@@ -90,7 +92,10 @@ CAIRN_HDF5_CALLBACK(void*, open_file,
   if (!below.is_valid()) return nullptr;
   const FileLook before = FileLook::by_name(name);
   FileOpening opening = {.name = name, .flags = flags};
-  if (opening.flags == 0) opening.ranks = Ranks(library, below.properties());
+  if (opening.flags == 0)
+    opening.ranks = Ranks(library, below.properties());
+  else
+    opening.chunk_room = default_chunk_room(library, access);
   void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
   look_at_opened(library, {library, lower, below.connector(), transfer}, before, opening);
   void* file = wrap_file(library, below, lower, std::move(opening));

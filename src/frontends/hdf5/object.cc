@@ -4,10 +4,12 @@
 #include <new>
 
 #include "base/check.h"
+#include "frontends/hdf5/chunk_room.h"
 
 namespace cairn::hdf5 {
 
 Dataset::~Dataset() {
+  give_back_chunk_room(chunk_room);
   delete array;
   if (owns_news) delete news;
 }

@@ -50,6 +50,8 @@ struct Dataset : Object {
   // unless the dataset owns it.
   Memory* news = nullptr;
   bool owns_news = false;
+  // What of the memory for chunks is its own (chunk_room.h), in bytes.
+  std::uint64_t chunk_room = 0;
   // The program has opened it by a path.
   bool has_path = true;
 

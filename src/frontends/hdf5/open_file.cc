@@ -55,6 +55,7 @@ OpenFile* make_file(Library& library, FileOpening opening) {
                                            .own = std::move(opening.own),
                                            .ranks = std::move(opening.ranks),
                                            .news = nullptr,
+                                           .chunk_room = opening.chunk_room,
                                            .waited_ns = 0,
                                            .is_closed = false,
                                            .number = opening.number,

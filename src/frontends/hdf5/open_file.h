@@ -57,6 +57,9 @@ struct OpenFile {
   // What the node is to hear of its datasets (dataset_news.h): a program may open one for each
   // read.
   Memory* news;
+  // The memory that HDF5 gives the chunks of each dataset; 0 where the program has chosen it
+  // (chunk_room.h).
+  std::uint64_t chunk_room;
   // How long its closes have waited for the node.
   std::int64_t waited_ns;
   // The program has closed it; datasets may still be open.
@@ -87,6 +90,7 @@ struct FileOpening {
   int descriptor = -1;
   OwnDescriptor own = {};
   Ranks ranks = {};
+  std::uint64_t chunk_room = 0;
   unsigned long number = 0;  // LowerFile::number()
 };
 

@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/region_keep.h"
-#include "memory/tiers/array_board.h"
 #include "service/fetching/service_open.h"
 
 namespace cairn::node {
@@ -65,6 +64,7 @@ ArrayWatch& ChunkGatherer::watch_of(ObjectIndex file, const FileVersion& version
   } else {
     watched_.push_front({file, version, ArrayWatch(array)});
     if (watched_.size() > kArraysMax) watched_.pop_back();
+    if (const auto grid = published_grid(file, array)) watched_.front().watch.expect(*grid);
   }
   return watched_.front().watch;
 }
@@ -95,21 +95,6 @@ void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) 
     if (!read.was_kept && watch.is_read_again()) want(std::move(chunk));
   }
   changed_.notify_all();
-}
-
-// Requires: the lock.
-void ChunkGatherer::publish_grid(const Chunk& read, const ArrayWatch& watch) const {
-  const arrays::ChunkShape& shape = watch.grid()->shape();
-  GridNumbers numbers;
-  if (shape.chunk.size() > GridNumbers::kDimensionsMax) return;
-  numbers.dimensions = static_cast<std::uint32_t>(shape.chunk.size());
-  for (std::size_t at = 0; at < shape.chunk.size(); ++at) {
-    numbers.rows[0][at] = shape.chunk[at];
-    numbers.rows[1][at] = shape.ghost.before[at];
-    numbers.rows[2][at] = shape.ghost.behind[at];
-    numbers.rows[3][at] = shape.origin[at];
-  }
-  with_.memory.array_board().publish({read.file, arrays::array_name(read.array)}, numbers);
 }
 
 // Requires: the lock.

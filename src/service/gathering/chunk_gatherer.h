@@ -6,7 +6,8 @@
 // Which ones follows from the boxes that programs read (ArrayWatch). Once a box of an array has
 // been read twice, a box that was read and is no region yet is gathered as well, while RAM has
 // plenty of room: the program may come back to it. The grid in which an array is read goes into the
-// node's memory, for those who read parts of chunks (memory/tiers/array_board.h).
+// node's memory, for those who read parts of chunks (memory/tiers/array_board.h), and for the
+// service that comes after this one, if it is killed.
 //
 // The bytes come from the file's blocks in the tiers. Those that are in none are not fetched here,
 // where they would be read in the order of the chunks: the connector has the slabs of the file
@@ -92,6 +93,8 @@ class ChunkGatherer {
   };
 
   void publish_grid(const Chunk& read, const ArrayWatch& watch) const;
+  std::optional<arrays::ChunkGrid> published_grid(ObjectIndex file,
+                                                  const arrays::FileArray& array) const;
   ArrayWatch& watch_of(ObjectIndex file, const FileVersion& version,
                        const arrays::FileArray& array);
   void want(Chunk chunk);

@@ -194,6 +194,33 @@ TEST_F(ChunkGathererTest, WhatIsReadGoesBeforeAHintThatIsWrong) {
   EXPECT_EQ(gatherer_.grid_of(object_, array())->shape().chunk, (arrays::Coordinates{256, 64}));
 }
 
+// It has the grid of the one that was killed, so the first box shows which one is next.
+TEST_F(ChunkGathererTest, ANewServiceGoesOnInTheGridOfTheOneBefore) {
+  bring_in();
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  gatherer_.stop();
+  ChunkGatherer successor{
+      {memory_, memory_.owners().current(ClientSlot::kOfService), files_, flusher_, fetches_, 25}};
+  successor.start();
+  successor.on_array_read({object_, ::getpid(), fd_.get(), array(), tile(2, 0), false},
+                          actor_.self);
+  successor.await_quiet();
+  successor.stop();
+  EXPECT_EQ(gathered(tile(2, 1)), wanted(tile(2, 1)));
+}
+
+TEST_F(ChunkGathererTest, AGridOfAnotherArrayIsNobodys) {
+  bring_in();
+  GridNumbers numbers;
+  numbers.dimensions = 2;
+  numbers.rows[0] = {2 * kRows, 64};
+  memory_.array_board().publish({object_, arrays::array_name(array())}, numbers);
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
+}
+
 TEST_F(ChunkGathererTest, NothingIsGatheredWhileSomebodyMayWriteTheFile) {
   bring_in();
   record().writers.store(1);
