@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs to be looked at: runs that are sampled for their report, and a node under `cairn top`.
 
-One program writes and reads a file in RAM by small calls, which is where a cost shows most: each call takes a microsecond,
-and nobody waits for a device. Its runs alternate: with nothing recorded (--no-report), as every run is sampled, and for
-a page (--report). Compared are the seconds inside its calls, and of the whole `cairn run`, node included. The processor time
-of a service is what the scheduler has counted, at rest and while a program works, without `cairn top` and with it.
+One program writes and reads a file in RAM by small calls, which is where a cost shows most: each call takes a
+microsecond, and nobody waits for a device. Its runs alternate: with nothing recorded (--no-report), as every run is
+sampled, and for a page (--report). Compared are the seconds inside its calls, and of the whole `cairn run`, with its
+node. The processor time of a service is what the scheduler has counted, at rest and while a program works, without
+`cairn top` and with it.
 """
 import pathlib
 import statistics
@@ -43,7 +44,7 @@ def _compare_runs(bench, managed, command) -> None:
     ways = {"unsampled": ["--no-report"], "sampled": [], "for a page": ["--report", str(page)]}
     seconds = {way: [] for way in ways}
     for number in range(1 if bench.quick else ROUNDS):
-        # Who comes first changes, as the machine does meanwhile.
+        # The machine changes meanwhile, so the order does as well.
         order = list(ways) if number % 2 == 0 else list(reversed(ways))
         for way in order:
             for path in managed.iterdir():
@@ -60,12 +61,13 @@ def _compare_runs(bench, managed, command) -> None:
 
 def _one_run(bench, managed, command, flags) -> tuple:
     began = time.monotonic()
-    result = bench.native([bench.cairn, "run", "--ram", "256M", "--tier", "none", "--buffer", managed, *flags, "--", *command])
+    result = bench.native([bench.cairn, "run", "--ram", "256M", "--tier", "none", "--buffer", managed, *flags, "--",
+                           *command])
     return result["io_ns"] / 1e9, time.monotonic() - began
 
 
 def _watch(bench, managed, command) -> None:
-    """Of one core: the node's service alone; `cairn top` has a process of its own, where somebody looks at it."""
+    """The service alone, as a share of one core; `cairn top` is a process of its own, which may run elsewhere."""
     seconds = 1 if bench.quick else 8
     with bench.node("--ram", "256M", "--tier", "none") as node:
         node.run(command, managed)
@@ -121,7 +123,7 @@ def _share(pid: int, seconds: float) -> float:
 
 
 def _processor_seconds(pid: int) -> float:
-    """Of the threads that there are, from the scheduler: /proc/<pid>/stat counts in steps of 10 ms."""
+    """The threads that there are, by the scheduler: /proc/<pid>/stat counts in steps of 10 ms."""
     total = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         total += int((thread / "schedstat").read_text().split()[0])

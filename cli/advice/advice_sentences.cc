@@ -232,6 +232,12 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
                     "(--what-if page-cache=SIZE for another size).",
                     size_of(machine.page_cache_bytes)));
   }
+  const double own = machine.store.own_fsync_seconds();
+  if (told.work.accesses.fsyncs.value_or(0) > 0 && own > machine.store.fsync_seconds())
+    lines.push_back(fmt::format(
+        "Fsyncs are taken to last as long as they did in this record, {} each ({} by the store's "
+        "figures), as if it was made on this store.",
+        format_duration(own), format_duration(machine.store.fsync_seconds())));
   if (!told.work.accesses.fsyncs)
     lines.emplace_back(
         "This trace does not say how often the program calls fsync (--fsyncs N does).");

@@ -16,8 +16,8 @@ std::vector<std::string> reason_sentences(const AdviceTold& told);
 // About devices, the kernel's cache, and where a trace is silent.
 std::vector<std::string> assumption_sentences(const AdviceTold& told);
 
-// Tiers that may be used and are not advised, each with why. None where Cairn is not to be used, and
-// for --what-if, which says itself what it has.
+// Tiers that may be used and are not advised, each with why. None where Cairn is not to be used,
+// and for --what-if, which says itself what it has.
 struct TierLeftOut {
   const advice::FileTierPlan* tier = nullptr;  // of the question
   const char* reason = "";                     // in JSON

@@ -95,8 +95,9 @@ void take_flags(const GivenFlags& given, AdviceWords* words) {
 
 void check_node_words(const AdviceWords& words, const GivenFlags& given) {
   if (words.node.empty() && given.seconds > 0)
-    throw Failure("--seconds without --node",
-                  "name a running node, or leave it out: a program and a trace are read to the end");
+    throw Failure(
+        "--seconds without --node",
+        "name a running node, or leave it out: a program and a trace are read to the end");
   if (!words.node.empty() && !words.settings.config_file.empty())
     throw Failure("--node and --config exclude each other", "the node has a configuration");
   if (!words.node.empty() && !given.buffer.empty())
@@ -104,8 +105,8 @@ void check_node_words(const AdviceWords& words, const GivenFlags& given) {
 }
 
 void check_words(const AdviceWords& words, const Arguments& program) {
-  const int subjects = (words.trace.empty() ? 0 : 1) + (words.node.empty() ? 0 : 1) +
-                       (program.empty() ? 0 : 1);
+  const int subjects =
+      (words.trace.empty() ? 0 : 1) + (words.node.empty() ? 0 : 1) + (program.empty() ? 0 : 1);
   if (subjects == 0)
     throw Failure("no trace, no node and no program to advise on",
                   "write --trace FILE, --node NAME, or a program after --, such as: cairn advise "
@@ -140,7 +141,8 @@ advice::Workload workload_of_run(const AdviceWords& words, const GivenFlags& giv
   return work;
 }
 
-// Whose configuration and store are meant where the words do not say.
+// The running node to advise, or null. Its configuration and its store count where the words name
+// none.
 std::unique_ptr<RecordedNode> subject_node(AdviceWords* words) {
   std::unique_ptr<RecordedNode> node;
   if (!words->node.empty()) {
@@ -183,6 +185,9 @@ int command_advise(const Arguments& arguments) {
         program.empty() ? read_workload(words.trace) : workload_of_run(words, given, program);
   }
   if (words.fsyncs) told.work.accesses.fsyncs = words.fsyncs;
+  // Another store than that of the recording is one that the words have named.
+  if (!told.question.store_directory.empty())
+    told.question.machine.store.recorded_sync_latency = told.work.accesses.fsync_wait_seconds;
   told.trained = use_trained_devices(told.question.store_directory, told.work,
                                      &told.question.machine, &told.question.wishes);
   told.advice = advice::advise(told.work, told.question.machine, told.question.wishes);

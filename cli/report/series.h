@@ -19,7 +19,7 @@ class Series {
   bool has(const std::string& name) const { return series_.is_object() && series_.contains(name); }
   // What the record has none of is 0.
   std::vector<double> of(const std::string& name) const;
-  // Of a sum: what it grew by in each second.
+  // What a sum grew by in each second.
   std::vector<double> rate(const std::string& name) const;
   double last(const std::string& name) const;
 

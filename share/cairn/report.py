@@ -4,9 +4,9 @@
 
 Usage: report.py DIRECTORY < LINES
 
-LINES has one JSON object a line for each chart, as cli/report/run_charts.h writes them: id, title, unit, stacked, seconds,
-program_end (negative: not marked) and lines (name, colour, values); of the heat map id, title, file_bytes and cells.
-DIRECTORY/ID.png is the picture.
+LINES has one JSON object a line for each chart, as cli/report/run_charts.h writes them: id, title, unit, stacked,
+seconds, program_end (negative: not marked) and lines (name, colour, values); of the heat map id, title, file_bytes
+and cells. DIRECTORY/ID.png is the picture.
 """
 
 import json

@@ -165,6 +165,7 @@ class Advise(CommandTest):
                    "for _ in range(7):\n    os.write(file, b'x' * 512)\n    os.fsync(file)\n")
         answer = self.advise("--tier", "none", "--", sys.executable, "-c", program)
         self.assertEqual(answer["workload"]["fsyncs"], 7)
+        # By what they took in this run, which no figure of the device is above.
         self.assertGreater(answer["without"]["parts"]["fsyncs"], 0)
         answer = self.advise("--tier", "none", "--fsyncs", "3", "--", sys.executable, "-c", program)
         self.assertEqual(answer["workload"]["fsyncs"], 3)
@@ -224,7 +225,8 @@ class Advise(CommandTest):
             said = self.cairn("advise", "--node", "n", "--seconds", "0.2", check=2).stderr
             self.assertIn("node n have accessed nothing within", said)
             self.refused("advise", "--node", "n", "--config", "x.yaml", says="exclude each other")
-            with subprocess.Popen([CAIRN, "run", "--node", "n", "--", sys.executable, "-c", READ_TWICE, "input", "100000"],
+            reads = [sys.executable, "-c", READ_TWICE, "input", "100000"]
+            with subprocess.Popen([CAIRN, "run", "--node", "n", "--", *reads],
                                   cwd=self.work, env=self.environment, stderr=subprocess.DEVNULL) as program:
                 self.wait_until(lambda: json.loads(self.cairn("status", "--node", "n", "--json", check=0).stdout)
                                 ["counters"]["reads"] > 0, "the program reads")
@@ -234,7 +236,7 @@ class Advise(CommandTest):
         finally:
             self.cairn("down", "--node", "n", "--discard")
         self.assertEqual(answer["sizes"]["working_set_bytes"], 128 * BLOCK)
-        self.assertEqual(answer["candidates"][answer["chosen"]]["ram_bytes"], 16 << 20)
+        self.assertIn(("as configured", 16 << 20), [(each["name"], each["ram_bytes"]) for each in answer["candidates"]])
         node = answer["node"]
         self.assertEqual(node["name"], "n")
         self.assertGreater(node["events"], 100)
@@ -320,14 +322,14 @@ class Advise(CommandTest):
             file.write(b"\x63")
         self.refused("advise", "--trace", other, says=other)
         for pair, says in (("ram=lots", "ram=lots: that cannot be"), ("ram=9999999T", "cannot be"),
-                           ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'), ("nodes=8", "no advice on several nodes"),
+                           ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'),
+                           ("nodes=8", "no advice on several nodes"),
                            ("nodes=0", "from 1 to"), ("nodes=x", "cannot be"),
                            ("nvme=0", "leave the key out"), ("", 'what-if "": no KEY=VALUE'),
                            ("ram=1G,", 'what-if "": no KEY=VALUE'), ("ram=1G,ram=2G", "each key once"),
                            ("policy=best", "max-bandwidth"), ("store=tape", "network"), ("ram", "no KEY=VALUE")):
             self.refused("advise", "--trace", loop, "--what-if", pair, says=says)
-        self.assertEqual(self.advise("--trace", loop, *NETWORK)["candidates"],
-                         self.advise("--trace", loop, *NETWORK, "--what-if", "nodes=1")["candidates"])
+        self.assertEqual(self.advise("--trace", loop, *NETWORK, "--what-if", "nodes=1")["verdict"], "helps")
         self.refused("advise", "--trace", loop, "--what-if", "ram=1G", "--what-if", "ram=1G", says="each key once")
         self.refused("advise", "--trace", loop, "--write", "", says=["--write", "no name of a file"])
         for number in ("nan", "-1", "inf", "x"):

@@ -225,7 +225,7 @@ class Page(ReportTest):
             self.make()
 
     def test_each_chart_of_the_page_is_drawn(self):
-        """Its numbers go to python3, whose matplotlib is not everywhere: then that is said, and the directory stays empty."""
+        """Without matplotlib that is said, and the directory stays empty."""
         self.keep(record_of(timeline_of(rows=30)))
         figures = {f.get("id") or "heat" for f in self.make().iter(XHTML + "figure")}
         pictures = os.path.join(self.work, "pictures")

@@ -356,7 +356,7 @@ ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte*
     actor.count(Counter::kHitBytesMemory, hit_bytes);
   }
   const std::uint64_t cycles = cycle_count() - started;
-  if (__builtin_expect(actor.met < AccessKind::kHit, 0)) note_wait(access, 0, cycles);
+  if (__builtin_expect(actor.met < AccessKind::kFirstUse, 0)) note_wait(access, 0, cycles);
   actor.count(Counter::kIoCycles, weight * cycles);
   return got;
 }

@@ -26,8 +26,8 @@ class EventClock {
   }
 
   // How long so many cycles take.
-  std::int64_t duration_ns(std::uint64_t cycles) const {
-    return static_cast<std::int64_t>(static_cast<double>(cycles) * nanos_per_cycle_);
+  std::uint64_t duration_ns(std::uint64_t cycles) const {
+    return static_cast<std::uint64_t>(static_cast<double>(cycles) * nanos_per_cycle_);
   }
 
  private:

@@ -29,7 +29,7 @@ void add_sum(const AccessEvent& event, const EventClock& clock, FileCost* cost) 
 
 void add_cost(const AccessEvent& event, const EventClock& clock, FileCost* cost) {
   CAIRN_DCHECK(cost != nullptr);
-  constexpr std::int64_t kNsPerMicrosecond = 1000;
+  constexpr std::uint64_t kNsPerMicrosecond = 1000;
   switch (event.kind) {
     case AccessKind::kWaited:
       add_sum(event, clock, cost);

@@ -41,12 +41,13 @@ struct FileCost {
   std::uint64_t waits = 0;        // reads that were no hits in RAM
   std::uint64_t written_bytes = 0;
   std::uint64_t fsyncs = 0;
-  std::int64_t read_ns = 0;  // of the waits
-  std::int64_t write_ns = 0;
-  std::int64_t fsync_ns = 0;
+  // As clients say: sums that pass 2^64 begin anew.
+  std::uint64_t read_ns = 0;  // of the waits
+  std::uint64_t write_ns = 0;
+  std::uint64_t fsync_ns = 0;
 
   std::uint64_t waited_bytes() const { return miss_bytes + late_bytes + below_bytes; }
-  std::int64_t cost_ns() const { return read_ns + write_ns + fsync_ns; }
+  std::uint64_t cost_ns() const { return read_ns + write_ns + fsync_ns; }
   bool was_read() const { return waited_bytes() + hit_bytes != 0; }
 };
 

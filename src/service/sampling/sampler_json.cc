@@ -18,7 +18,7 @@ double rounded_seconds(std::int64_t nanos) {
   return std::round(static_cast<double>(nanos) / 1e6) / 1e3;
 }
 
-double seconds_of(std::int64_t nanos) { return static_cast<double>(nanos) / 1e9; }
+double seconds_of(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9; }
 
 // Whether a column is left out when it never was anything but 0: most predictors never fetch.
 bool may_be_left_out(const std::string& name) { return name.find('.') != std::string::npos; }
