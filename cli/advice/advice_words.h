@@ -15,8 +15,8 @@ namespace cairn::cli {
 
 struct AdviceWords {
   std::string trace;
-  std::string node;               // a running one
-  std::string store;              // a directory of the slow files
+  std::string node;              // a running one
+  std::string store;             // a directory of the slow files
   CommandLineSettings settings;  // --config, --ram, --tier
   std::vector<std::string> what_if;
   std::optional<std::string> target;

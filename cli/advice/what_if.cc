@@ -20,9 +20,8 @@ namespace {
 using profiler::DeviceClass;
 
 constexpr std::array<std::string_view, 15> kKeys = {
-    "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",     "trigger",
-    "mode", "durability", "prefetch", "streams", "store",  "page-cache", "dirty",
-    "nodes"};
+    "ram",        "nvme",     "ssd",     "hdd",   "policy",     "expert", "trigger", "mode",
+    "durability", "prefetch", "streams", "store", "page-cache", "dirty",  "nodes"};
 // No node has more, whatever its place.
 constexpr double kBytesMax = 1ULL << 50;
 

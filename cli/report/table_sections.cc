@@ -59,10 +59,10 @@ std::string file_row(const Json& file, double most) {
           bytes("late_bytes") + bytes("below_bytes");
   html += seconds(number_field(file, "write_seconds")) + bytes("written_bytes");
   html += seconds(number_field(file, "fsync_seconds"));
-  html += "<td>" +
-          data_cell(number_field(file, "fsyncs"),
-                    fmt::format("{}", unsigned_field(file, "fsyncs"))) +
-          "</td>";
+  html +=
+      "<td>" +
+      data_cell(number_field(file, "fsyncs"), fmt::format("{}", unsigned_field(file, "fsyncs"))) +
+      "</td>";
   return html + "</tr>";
 }
 
@@ -117,10 +117,10 @@ std::string file_section(const Json& run) {
       "written.</p>",
       files_text(unsigned_field(timeline, "files_read")),
       unsigned_field(timeline, "files_written"));
-  html += head_of("files", "Files",
-                  {"file", "waited", "against the first", "reads", "read with a wait",
-                   "from the store", "on their way", "file tier", "writes", "written", "fsyncs",
-                   "how many"});
+  html +=
+      head_of("files", "Files",
+              {"file", "waited", "against the first", "reads", "read with a wait", "from the store",
+               "on their way", "file tier", "writes", "written", "fsyncs", "how many"});
   for (const Json& file : files) html += file_row(file, most);
   return section("costs", "The files that cost most", html + kTail);
 }

@@ -20,7 +20,8 @@ void tell_wait(const NodeMemory& memory, Owner self, FileWait* sum) {
   event.offset = WaitTimes{sum->read_cycles, sum->write_cycles}.packed();
   event.cycles = cycle_count();
   event.object = sum->object;
-  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum->written_bytes, UINT32_MAX));
+  event.length =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(sum->written_bytes, UINT32_MAX));
   event.stream = sum->stream;
   event.descriptor = sum->descriptor;
   event.owner = self;
