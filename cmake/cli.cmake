@@ -56,7 +56,7 @@ set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)
 set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
 cairn_library(cairn_cli_testing "" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
 
-# The options --png of `cairn heatmap`, `cairn arrays` and `cairn profile --train` start them.
-foreach(script heatmap arrays training picture)
+# The options --png of `cairn heatmap`, `cairn arrays`, `cairn profile --train` and `cairn report` start them.
+foreach(script heatmap arrays training report picture)
   configure_file(${CMAKE_SOURCE_DIR}/share/cairn/${script}.py ${CMAKE_BINARY_DIR}/share/cairn/${script}.py COPYONLY)
 endforeach()

@@ -134,7 +134,7 @@ cairn_module(service/gathering
                   service/attachment service/fetching
              LIBRARIES cairn_deflate Threads::Threads)
 cairn_module(service/sampling
-             DEPS memory/tiers service/process service/attachment service/durability
+             DEPS memory/tiers service/process service/write_back service/attachment service/durability
                   service/learning
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/control

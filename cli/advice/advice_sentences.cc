@@ -131,33 +131,52 @@ std::string better_than_given(const AdviceTold& told) {
                      seconds_and_interval(advice.without), 100 * best->gain.share);
 }
 
-// A tier that may be used and is not: why.
-std::string left_out_sentence(const AdviceTold& told, const advice::FileTierPlan& tier) {
+TierLeftOut left_out(const AdviceTold& told, const advice::FileTierPlan& tier) {
   const std::string name =
       fmt::format("{} tier \"{}\"", tier.is_durable ? "durable" : "file", tier.name);
   if (!tier.is_durable)
-    return fmt::format("The {} is left out: memory alone is about as fast.", name);
+    return {&tier, "memory-as-fast",
+            fmt::format("The {} is left out: memory alone is about as fast.", name)};
   if (told.work.accesses.writes.requests == 0)
-    return fmt::format(
-        "The {} is left out: nothing was written that its log would keep, and for reads memory "
-        "alone is about as fast.",
-        name);
-  return fmt::format(
-      "The {} is left out: by this record memory alone is about as fast. What is fsynced waits for "
-      "the store then (--fsyncs N says how often).",
-      name);
+    return {&tier, "nothing-written",
+            fmt::format("The {} is left out: nothing was written that its log would keep, and for "
+                        "reads memory alone is about as fast.",
+                        name)};
+  return {&tier, "memory-as-fast",
+          fmt::format("The {} is left out: by this record memory alone is about as fast. What is "
+                      "fsynced waits for the store then (--fsyncs N says how often).",
+                      name)};
 }
 
-void add_tiers_left_out(const AdviceTold& told, std::vector<std::string>* lines) {
+// Where the workload is from.
+std::string node_sentence(const LookedAtNode& node) {
+  const double hits = node.read_bytes - std::min(node.read_bytes, node.miss_bytes);
+  std::string text = fmt::format(
+      "This is from {} events of the programs of node {}, which were recorded for {} just now{}; a "
+      "node keeps no record of what came before. ",
+      node.accesses, node.name, format_duration(node.seconds),
+      node.lost == 0 ? "" : fmt::format(" ({} more came too fast)", node.lost));
+  text += fmt::format("By its counters they have read {} since it began, {} ago, ",
+                      size_of(node.read_bytes), format_duration(node.uptime_seconds));
+  if (node.read_bytes > 0)
+    text += fmt::format("{:.0f} % of that from its tiers, ", 100 * hits / node.read_bytes);
+  return text + fmt::format("and written {}.", size_of(node.write_bytes));
+}
+
+}  // namespace
+
+std::vector<TierLeftOut> tiers_left_out(const AdviceTold& told) {
+  std::vector<TierLeftOut> list;
+  if (told.advice.verdict == advice::Verdict::kDoNotUse || told.question.wishes.what_if)
+    return list;
   const std::vector<advice::FileTierPlan>& used = told.advice.advised().plan.tiers;
   for (const advice::FileTierPlan& tier : told.question.wishes.tiers) {
     const bool is_used = std::ranges::any_of(
         used, [&](const advice::FileTierPlan& other) { return other.directory == tier.directory; });
-    if (!is_used) lines->push_back(left_out_sentence(told, tier));
+    if (!is_used) list.push_back(left_out(told, tier));
   }
+  return list;
 }
-
-}  // namespace
 
 std::string verdict_sentence(const AdviceTold& told) {
   const advice::Advice& advice = told.advice;
@@ -180,8 +199,7 @@ std::vector<std::string> reason_sentences(const AdviceTold& told) {
   lines.push_back(sizes_sentence(told));
   if (told.work.accesses.reads.uses() > 0) lines.push_back(order_sentence(told));
   if (told.question.wishes.target_share) lines.push_back(target_sentence(told));
-  if (advice.verdict != advice::Verdict::kDoNotUse && !told.question.wishes.what_if)
-    add_tiers_left_out(told, &lines);
+  for (TierLeftOut& each : tiers_left_out(told)) lines.push_back(std::move(each.sentence));
   lines.push_back(limit_sentence(told));
   for (const advice::Improved& improved : advice.improvements)
     lines.push_back(improvement_sentence(told, improved));
@@ -198,6 +216,7 @@ std::vector<std::string> reason_sentences(const AdviceTold& told) {
 std::vector<std::string> assumption_sentences(const AdviceTold& told) {
   const advice::Machine& machine = told.question.machine;
   std::vector<std::string> lines;
+  if (told.node) lines.push_back(node_sentence(*told.node));
   lines.push_back(fmt::format("The store's figures are: {}{}.", machine.store.source,
                               machine.store.source.starts_with("class")
                                   ? " (`cairn profile DIR` measures it, which halves the intervals)"
@@ -213,6 +232,12 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
                     "(--what-if page-cache=SIZE for another size).",
                     size_of(machine.page_cache_bytes)));
   }
+  const double own = machine.store.own_fsync_seconds();
+  if (told.work.accesses.fsyncs.value_or(0) > 0 && own > machine.store.fsync_seconds())
+    lines.push_back(fmt::format(
+        "Fsyncs are taken to last as long as they did in this record, {} each ({} by the store's "
+        "figures), as if it was made on this store.",
+        format_duration(own), format_duration(machine.store.fsync_seconds())));
   if (!told.work.accesses.fsyncs)
     lines.emplace_back(
         "This trace does not say how often the program calls fsync (--fsyncs N does).");

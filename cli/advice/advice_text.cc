@@ -164,6 +164,30 @@ OrderedJson improvements_json(const advice::Advice& advice) {
   return list;
 }
 
+OrderedJson left_out_json(const AdviceTold& told) {
+  OrderedJson list = OrderedJson::array();
+  for (const TierLeftOut& each : tiers_left_out(told))
+    list.push_back({{"name", each.tier->name},
+                    {"directory", each.tier->directory},
+                    {"bytes", whole(each.tier->bytes)},
+                    {"durable", each.tier->is_durable},
+                    {"reason", each.reason},
+                    {"sentence", each.sentence}});
+  return list;
+}
+
+OrderedJson node_json(const std::optional<LookedAtNode>& node) {
+  if (!node) return nullptr;
+  return {{"name", node->name},
+          {"seconds", node->seconds},
+          {"events", node->accesses},
+          {"lost", node->lost},
+          {"uptime_seconds", node->uptime_seconds},
+          {"read_bytes", whole(node->read_bytes)},
+          {"miss_bytes", whole(node->miss_bytes)},
+          {"written_bytes", whole(node->write_bytes)}};
+}
+
 std::string size_word(double bytes) { return format_size_exact(whole(bytes)); }
 
 // In a YAML text between double quotes.
@@ -233,6 +257,8 @@ std::string advice_json(const AdviceTold& told) {
       {"without", forecast_json(advice.without)},
       {"candidates", std::move(candidates)},
       {"chosen", advice.chosen},
+      {"left_out", left_out_json(told)},
+      {"node", node_json(told.node)},
       {"limit", name_of(advice.limit)},
       {"improvements", improvements_json(advice)},
       {"fsync_seconds",

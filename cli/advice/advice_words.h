@@ -15,7 +15,8 @@ namespace cairn::cli {
 
 struct AdviceWords {
   std::string trace;
-  std::string store = ".";       // a directory of the slow files
+  std::string node;              // a running one
+  std::string store;             // a directory of the slow files
   CommandLineSettings settings;  // --config, --ram, --tier
   std::vector<std::string> what_if;
   std::optional<std::string> target;
@@ -39,7 +40,7 @@ AdviceQuestion question_of(const AdviceWords& words);
 inline constexpr const char* kWhatIfHelp =
     "Advise on this configuration and machine: KEY=VALUE,... with the keys ram, nvme, ssd, hdd "
     "(SIZE of a tier), policy, expert, trigger, mode, durability, prefetch, streams, page-cache "
-    "and dirty (SIZE, what the kernel keeps and what it takes before programs wait) and store "
-    "(nvme, ssd, hdd, network)";
+    "and dirty (SIZE, what the kernel keeps and what it takes before programs wait), store "
+    "(nvme, ssd, hdd, network) and nodes (1, as there is no advice on several yet)";
 
 }  // namespace cairn::cli

@@ -56,6 +56,7 @@ class WorkloadReader {
     advice::Workload work;
     work.accesses = summary_.summary();
     if (trace.has_syncs()) work.accesses.fsyncs = syncs_;
+    if (syncs_ > 0) work.accesses.fsync_wait_seconds = sync_seconds_ / syncs_;
     if (trace.io_ns() > 0) {
       constexpr double kNsPerSecond = 1e9;
       work.accesses.run_io_seconds =

@@ -19,9 +19,9 @@ namespace {
 
 using profiler::DeviceClass;
 
-constexpr std::array<std::string_view, 14> kKeys = {
-    "ram",  "nvme",       "ssd",      "hdd",     "policy", "expert",     "trigger",
-    "mode", "durability", "prefetch", "streams", "store",  "page-cache", "dirty"};
+constexpr std::array<std::string_view, 15> kKeys = {
+    "ram",        "nvme",     "ssd",     "hdd",   "policy",     "expert", "trigger", "mode",
+    "durability", "prefetch", "streams", "store", "page-cache", "dirty",  "nodes"};
 // No node has more, whatever its place.
 constexpr double kBytesMax = 1ULL << 50;
 
@@ -80,6 +80,15 @@ void take_setting(std::string_view key, std::string_view value, WhatIf* what_if)
   }
 }
 
+// A node has its tiers for its own programs: nothing of what is known of one says what several do.
+void take_nodes(std::string_view value) {
+  constexpr double kNodesMax = 1e6;
+  if (count_value("nodes", value, 1, kNodesMax) == 1) return;
+  throw Failure(fmt::format("--what-if nodes={}: there is no advice on several nodes", value),
+                "each node has tiers of its own and knows nothing of the others yet: leave the key "
+                "out, and ask with what the programs of one node do");
+}
+
 void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
   if (std::ranges::find(kKeys, key) == kKeys.end()) {
     const std::vector<std::string_view> known(kKeys.begin(), kKeys.end());
@@ -92,7 +101,9 @@ void take_pair(std::string_view key, std::string_view value, WhatIf* what_if) {
     throw Failure(fmt::format("--what-if {}={}: there is a value for {} already", printable(key),
                               printable(value), printable(key)),
                   "write each key once");
-  if (key == "page-cache") {
+  if (key == "nodes") {
+    take_nodes(value);
+  } else if (key == "page-cache") {
     what_if->page_cache_bytes = size_value(key, value, true);
   } else if (key == "dirty") {
     what_if->dirty_bytes_max = size_value(key, value, true);

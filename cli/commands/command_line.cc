@@ -323,6 +323,12 @@ int command_profile(const Arguments& arguments) {
   return run_profile(options);
 }
 
+int command_report_with_pictures(const Arguments& arguments) {
+  return command_report(arguments, [](const std::string& lines, const std::string& directory) {
+    draw_picture("report.py", lines, absolute_path(directory));
+  });
+}
+
 int command_schema(const Arguments& arguments) {
   const std::string verb = arguments.empty() ? "" : arguments.front();
   CLI::App app("Checks schemas (rules for files, docs/schemas.md).", "cairn schema check");
@@ -405,7 +411,7 @@ constexpr Command kCommands[] = {
     {"down", "store everything and end a node", command_down},
     {"status", "show tiers, rates, clients, unstored files and errors", command_status},
     {"top", "the same live: bars, rates, runs, files; or as CSV", command_top},
-    {"report", "show what a recorded run did", command_report},
+    {"report", "show what a recorded run did", command_report_with_pictures},
     {"drain", "store everything now and wait", command_drain},
     {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},

@@ -50,14 +50,18 @@ class RecordingNode {
 
 }  // namespace
 
-RecordedRun::RecordedRun() {
+std::string make_trace_directory() {
   const char* place = ::getenv("TMPDIR");
-  directory_ = fmt::format("{}/cairn-advise-XXXXXX", place != nullptr && *place ? place : "/tmp");
-  if (::mkdtemp(directory_.data()) == nullptr)
-    throw Failure(fmt::format("{}: {}", directory_, std::strerror(errno)),
+  std::string directory =
+      fmt::format("{}/cairn-advise-XXXXXX", place != nullptr && *place ? place : "/tmp");
+  if (::mkdtemp(directory.data()) == nullptr)
+    throw Failure(fmt::format("{}: {}", directory, std::strerror(errno)),
                   "set TMPDIR to a directory that you may write");
-  CAIRN_CHECK(!directory_.empty());
+  CAIRN_CHECK(!directory.empty());
+  return directory;
 }
+
+RecordedRun::RecordedRun() : directory_(make_trace_directory()) {}
 
 RecordedRun::~RecordedRun() {
   ::unlink(trace().c_str());

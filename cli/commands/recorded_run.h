@@ -17,6 +17,9 @@
 
 namespace cairn::cli {
 
+// For a trace; the caller removes it. Errors: Failure.
+std::string make_trace_directory();
+
 class RecordedRun {
  public:
   // Makes the directory.

@@ -168,7 +168,24 @@ std::string table_of(const Chart& chart) {
   return html + "</tbody></table></div></details>";
 }
 
+// The highest point; 0 where the chart shows nothing.
+double most_of(const Chart& chart) {
+  if (chart.seconds.size() < 2) return 0;
+  double most = 0;
+  for (size_t at = 0; at < chart.seconds.size(); ++at) {
+    double sum = 0;
+    for (const ChartLine& line : chart.lines) {
+      CAIRN_CHECK(line.values.size() == chart.seconds.size());
+      sum = chart.is_stacked ? sum + line.values[at] : std::max(sum, line.values[at]);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 }  // namespace
+
+bool shows_something(const Chart& chart) { return most_of(chart) > 0; }
 
 std::string unit_text(ChartUnit unit, double value) {
   const double positive = std::max(value, 0.0);
@@ -197,16 +214,7 @@ std::vector<double> rates(const std::vector<double>& sums, const std::vector<dou
 }
 
 std::string chart_figure(const Chart& chart) {
-  if (chart.seconds.size() < 2) return "";
-  double most = 0;
-  for (size_t at = 0; at < chart.seconds.size(); ++at) {
-    double sum = 0;
-    for (const ChartLine& line : chart.lines) {
-      CAIRN_CHECK(line.values.size() == chart.seconds.size());
-      sum = chart.is_stacked ? sum + line.values[at] : std::max(sum, line.values[at]);
-    }
-    most = std::max(most, sum);
-  }
+  const double most = most_of(chart);
   if (most <= 0) return "";
   const Scale scale{chart.seconds.back(), axis_top(chart.unit, most)};
   return fmt::format(

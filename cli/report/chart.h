@@ -35,7 +35,9 @@ struct Chart {
   double program_end = -1;  // marked where it is not negative
 };
 
-// Empty where there are fewer than two samples or no line is ever above 0.
+// Not with fewer than two samples, and where no line is ever above 0.
+bool shows_something(const Chart& chart);
+// Empty where it shows nothing.
 std::string chart_figure(const Chart& chart);
 
 // The number as the chart's labels and its table have it.

@@ -2,7 +2,10 @@
 #include "cli/report/report_command.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "base/check.h"
@@ -10,6 +13,7 @@
 #include "cli/node/json_fields.h"
 #include "cli/report/page.h"
 #include "cli/report/report_file.h"
+#include "cli/report/run_charts.h"
 #include "cli/report/run_records.h"
 #include "cli/report/verdict.h"
 #include "cli/terminal/failure.h"
@@ -58,7 +62,32 @@ void print_verdict(const Json& record) {
   print("`cairn report -o FILE.html` makes the page, `--list` names the runs.\n");
 }
 
-int show_report(const ReportOptions& options) {
+void draw_charts(const ReportOptions& options, const Json& record, const DrawCharts& draw) {
+  const PictureLines lines = picture_lines_of(record);
+  if (lines.ids.empty())
+    throw Failure("--png: this run has no chart that shows anything",
+                  "runs of a second or longer that read or write have; `cairn report --list` names "
+                  "those that are kept");
+  for (const std::string& id : lines.ids) {
+    const std::string path = options.pictures + "/" + id + ".png";
+    struct stat status{};
+    if (!options.force && ::lstat(path.c_str(), &status) == 0)
+      throw Failure(fmt::format("--png {}: the file is there already", printable(path)),
+                    "name another directory, or add --force to replace it");
+  }
+  const bool is_made = ::mkdir(options.pictures.c_str(), 0777) == 0;
+  struct stat status{};
+  const int error = is_made || errno == EEXIST ? 0 : errno;
+  if (error != 0 || ::stat(options.pictures.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    throw Failure(fmt::format("--png {}: {}", printable(options.pictures),
+                              std::strerror(error != 0 ? error : ENOTDIR)),
+                  "name a directory that you may write");
+  draw(lines.text, options.pictures);
+  for (const std::string& id : lines.ids)
+    say(fmt::format("{}/{}.png", printable(options.pictures), id));
+}
+
+int show_report(const ReportOptions& options, const DrawCharts& draw) {
   if (!options.output.empty()) check_report_place("-o", options.output, options.force);
   const RunRecords records;
   if (options.list) return list_runs(records);
@@ -66,9 +95,10 @@ int show_report(const ReportOptions& options) {
   if (!options.output.empty())
     write_report_file("-o", options.output, report_page(record),
                       "name a file where there is room and that you may write");
+  if (!options.pictures.empty()) draw_charts(options, record, draw);
   if (options.json) {
     print(record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  } else if (options.output.empty()) {
+  } else if (options.output.empty() && options.pictures.empty()) {
     print_verdict(record);
   }
   return kExitOk;
@@ -76,7 +106,7 @@ int show_report(const ReportOptions& options) {
 
 }  // namespace
 
-int command_report(const Arguments& arguments) {
+int command_report(const Arguments& arguments, const DrawCharts& draw) {
   CLI::App app(
       "Shows what a run did, its verdict, its page, its data: of the last ones that had a node of "
       "their own and took a second or longer, or were started with `cairn run --report`.",
@@ -90,17 +120,21 @@ int command_report(const Arguments& arguments) {
   add_text(app, "-o,--output", options.output, "Write the page to FILE", "FILE.html");
   app.add_flag("--json", options.json, "The data as JSON; documented in docs/reference.md");
   app.add_flag("--list", options.list, "Name the runs that are kept, the last first");
-  app.add_flag("--force", options.force, "Replace FILE although it is not a report");
+  add_text(app, "--png", options.pictures,
+           "Draw each chart as DIR/CHART.png (python3 with matplotlib)", "DIR");
+  app.add_flag("--force", options.force,
+               "Replace FILE although it is not a report, and pictures in DIR");
   app.footer(
       "Runs that never ended, and those whose node died, are shown as far as they were "
       "recorded.\n\n"
       "Examples:\n"
       "  cairn report -o run.html\n"
       "  cairn report --list\n"
+      "  cairn report --png pictures\n"
       "  cairn report 4711 --json | jq .timeline.files");
   parse(app, arguments);
   if (!runs.empty()) options.run = runs.front();
-  return show_report(options);
+  return show_report(options, draw);
 }
 
 }  // namespace cairn::cli

@@ -5,6 +5,7 @@
 // Thread safety: one per process. Errors: throw Failure.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "cli/arguments/arguments.h"
@@ -14,11 +15,16 @@ namespace cairn::cli {
 struct ReportOptions {
   std::string run;  // empty: the last one
   std::string output;
+  std::string pictures;  // a directory
   bool json = false;
   bool list = false;
   bool force = false;
 };
 
-int command_report(const Arguments& arguments);
+// Draws the lines of picture_lines_of() into files of that directory. Given by the room that draws,
+// which stands above this one.
+using DrawCharts = std::function<void(const std::string& lines, const std::string& directory)>;
+
+int command_report(const Arguments& arguments, const DrawCharts& draw);
 
 }  // namespace cairn::cli

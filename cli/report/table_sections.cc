@@ -34,6 +34,38 @@ uint64_t waited_of(const Json& file) {
          unsigned_field(file, "below_bytes");
 }
 
+double file_seconds(const Json& file) {
+  return number_field(file, "read_seconds") + number_field(file, "write_seconds") +
+         number_field(file, "fsync_seconds");
+}
+
+std::string files_text(uint64_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "file was" : "files were");
+}
+
+std::string file_row(const Json& file, double most) {
+  const auto seconds = [](double value) {
+    return "<td>" + data_cell(value, format_duration(value)) + "</td>";
+  };
+  const auto bytes = [&file](const char* name) {
+    return "<td>" + size_cell(unsigned_field(file, name)) + "</td>";
+  };
+  const double waited = file_seconds(file);
+  std::string html = fmt::format("<tr><th scope=\"row\" class=\"path\">{}</th>",
+                                 escaped(text_field(file, "path")));
+  html += seconds(waited) + "<td>" + bar(waited, most, 3) + "</td>";
+  html += seconds(number_field(file, "read_seconds"));
+  html += "<td>" + size_cell(waited_of(file)) + "</td>" + bytes("miss_bytes") +
+          bytes("late_bytes") + bytes("below_bytes");
+  html += seconds(number_field(file, "write_seconds")) + bytes("written_bytes");
+  html += seconds(number_field(file, "fsync_seconds"));
+  html +=
+      "<td>" +
+      data_cell(number_field(file, "fsyncs"), fmt::format("{}", unsigned_field(file, "fsyncs"))) +
+      "</td>";
+  return html + "</tr>";
+}
+
 // The time from which on a series is 0 to its end; negative: there is none.
 double zero_from(const Json& timeline, const char* name) {
   const Json& seconds = member(member(timeline, "series"), "seconds");
@@ -77,27 +109,19 @@ std::string file_section(const Json& run) {
   const Json& timeline = member(run, "timeline");
   const Json& files = member(timeline, "files");
   if (files.empty()) return "";
-  uint64_t most = 0;
-  for (const Json& file : files) most = std::max(most, waited_of(file));
+  double most = 0;
+  for (const Json& file : files) most = std::max(most, file_seconds(file));
   std::string html = fmt::format(
-      "<p>By the bytes that programs waited for when they read: from the store, on their way from "
-      "it, or from a file tier. {} {} read in all.</p>",
-      unsigned_field(timeline, "files_read"),
-      unsigned_field(timeline, "files_read") == 1 ? "file was" : "files were");
-  html += head_of("files", "Files",
-                  {"file", "waited for", "against the first", "from the store", "on their way",
-                   "file tier", "reads"});
-  for (const Json& file : files) {
-    html += fmt::format(
-        "<tr><th scope=\"row\" class=\"path\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-        "<td>{}</td><td>{}</td></tr>",
-        escaped(text_field(file, "path")), size_cell(waited_of(file)),
-        bar(static_cast<double>(waited_of(file)), static_cast<double>(most), 3),
-        size_cell(unsigned_field(file, "miss_bytes")),
-        size_cell(unsigned_field(file, "late_bytes")),
-        size_cell(unsigned_field(file, "below_bytes")),
-        data_cell(number_field(file, "waits"), fmt::format("{}", unsigned_field(file, "waits"))));
-  }
+      "<p>By the time that programs waited: in reads that RAM had not all of, in writes and in "
+      "fsyncs. Threads and processes that wait at a time count each. {} read in all, {} "
+      "written.</p>",
+      files_text(unsigned_field(timeline, "files_read")),
+      unsigned_field(timeline, "files_written"));
+  html +=
+      head_of("files", "Files",
+              {"file", "waited", "against the first", "reads", "read with a wait", "from the store",
+               "on their way", "file tier", "writes", "written", "fsyncs", "how many"});
+  for (const Json& file : files) html += file_row(file, most);
   return section("costs", "The files that cost most", html + kTail);
 }
 

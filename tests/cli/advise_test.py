@@ -165,6 +165,7 @@ class Advise(CommandTest):
                    "for _ in range(7):\n    os.write(file, b'x' * 512)\n    os.fsync(file)\n")
         answer = self.advise("--tier", "none", "--", sys.executable, "-c", program)
         self.assertEqual(answer["workload"]["fsyncs"], 7)
+        # By what they took in this run, which no figure of the device is above.
         self.assertGreater(answer["without"]["parts"]["fsyncs"], 0)
         answer = self.advise("--tier", "none", "--fsyncs", "3", "--", sys.executable, "-c", program)
         self.assertEqual(answer["workload"]["fsyncs"], 3)
@@ -208,6 +209,42 @@ class Advise(CommandTest):
             self.assertIn("is left out", text)
             self.assertIn(says, text)
             self.assertIn("tiers: []", text)
+            left = self.advise("--trace", self.loop(), "--ram", "1G", "--tier", f"{tier}:1G{kind}",
+                               "--what-if", "store=network")["left_out"]
+            reason = "nothing-written" if kind else "memory-as-fast"
+            self.assertEqual([(each["directory"], each["durable"], each["reason"]) for each in left],
+                             [(tier, bool(kind), reason)])
+            self.assertIn(left[0]["sentence"], text)
+        self.assertEqual(self.advise("--trace", self.loop(), *NETWORK)["left_out"], [])
+
+    def test_a_running_node_is_recorded_for_its_advice(self):
+        """One whose programs are sampled for a report as well: the sums that clients report for it are no accesses."""
+        with open(os.path.join(self.work, "input"), "wb") as file:
+            file.write(os.urandom(128 * BLOCK))
+        self.cairn("up", "--name", "n", "--ram", "4M", "--tier", "none", "--buffer", self.work, check=0)
+        try:
+            said = self.cairn("advise", "--node", "n", "--seconds", "0.2", check=2).stderr
+            self.assertIn("node n have accessed nothing within", said)
+            self.refused("advise", "--node", "n", "--config", "x.yaml", says="exclude each other")
+            reads = [sys.executable, "-c", READ_TWICE, "input", "100000"]
+            with subprocess.Popen([CAIRN, "run", "--node", "n", "--report", "x.html", "--", *reads],
+                                  cwd=self.work, env=self.environment, stderr=subprocess.DEVNULL) as program:
+                self.wait_until(lambda: json.loads(self.cairn("status", "--node", "n", "--json", check=0).stdout)
+                                ["counters"]["reads"] > 0, "the program reads")
+                answer = self.advise("--node", "n", "--seconds", "0.5", "--what-if", "store=network,page-cache=0")
+                text = self.cairn("advise", "--node", "n", "--seconds", "0.3", cwd=self.root, check=0).stdout
+                program.terminate()
+        finally:
+            self.cairn("down", "--node", "n", "--discard")
+        self.assertEqual(answer["sizes"]["working_set_bytes"], 128 * BLOCK)
+        self.assertIn(("as configured", 4 << 20), [(each["name"], each["ram_bytes"]) for each in answer["candidates"]])
+        node = answer["node"]
+        self.assertEqual(node["name"], "n")
+        self.assertGreater(node["events"], 100)
+        self.assertTrue(0.5 <= node["seconds"] < 5, node)
+        self.assertTrue(0 < node["miss_bytes"] <= node["read_bytes"], node)
+        self.assertRegex(text, "of the programs of node n, which were recorded for .* just now")
+        self.assertIn("keeps no record of what came before", text)
 
     def test_a_configuration_that_does_not_help_beside_one_that_does(self):
         answer = self.advise("--trace", self.loop(), "--tier", "none", "--what-if", "store=network,mode=bypass")
@@ -268,8 +305,13 @@ class Advise(CommandTest):
 
     def test_bad_input(self):
         loop = self.loop()
-        self.refused("advise", says=["no trace and no program", "--trace FILE"])
+        self.refused("advise", says=["no trace, no node and no program", "--trace FILE"])
         self.refused("advise", "--trace", loop, "--", "true", says="exclude each other")
+        self.refused("advise", "--node", "n", "--", "true", says="exclude each other")
+        self.refused("advise", "--node", "nowhere", says="nowhere")
+        self.refused("advise", "--node", "a/../b", says="a/../b")
+        self.refused("advise", "--node", "n", "--seconds", "0", says="--seconds")
+        self.refused("advise", "--trace", loop, "--seconds", "3", says="--seconds without --node")
         self.refused("advise", "--trace", "/no/such", says="/no/such")
         self.refused("advise", "--trace", self.trace([], "empty.csv"), says=["empty.csv: there are no reads"])
         self.refused("advise", "--tier", "none", "--", "true", says=["true has made no reads and no", "--buffer"])
@@ -281,11 +323,14 @@ class Advise(CommandTest):
             file.write(b"\x63")
         self.refused("advise", "--trace", other, says=other)
         for pair, says in (("ram=lots", "ram=lots: that cannot be"), ("ram=9999999T", "cannot be"),
-                           ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'), ("nodes=8", "no key"),
+                           ("nvme=0", "cannot be"), ("rma=1G", 'did you mean "ram"'),
+                           ("nodes=8", "no advice on several nodes"),
+                           ("nodes=0", "from 1 to"), ("nodes=x", "cannot be"),
                            ("nvme=0", "leave the key out"), ("", 'what-if "": no KEY=VALUE'),
                            ("ram=1G,", 'what-if "": no KEY=VALUE'), ("ram=1G,ram=2G", "each key once"),
                            ("policy=best", "max-bandwidth"), ("store=tape", "network"), ("ram", "no KEY=VALUE")):
             self.refused("advise", "--trace", loop, "--what-if", pair, says=says)
+        self.assertEqual(self.advise("--trace", loop, *NETWORK, "--what-if", "nodes=1")["verdict"], "helps")
         self.refused("advise", "--trace", loop, "--what-if", "ram=1G", "--what-if", "ram=1G", says="each key once")
         self.refused("advise", "--trace", loop, "--write", "", says=["--write", "no name of a file"])
         for number in ("nan", "-1", "inf", "x"):

@@ -205,6 +205,39 @@ class RealRun(RunTest):
             self.assertEqual(own, [os.path.join(self.work, name)], timeline["files"])
             self.assertEqual(timeline["heat"]["path"], os.path.join(self.work, name))
 
+    def test_writes_and_fsyncs_cost_as_reads_do(self):
+        """A large file that is only written, a small one, a log with fsyncs that stays open, and one that is read."""
+        with open(os.path.join(self.work, "read"), "wb") as file:
+            file.write(bytes(8192))
+        program = ("import os, time\nread = os.open('read', os.O_RDONLY); os.read(read, 9999)\n"
+                   "out = os.open('out', os.O_WRONLY | os.O_CREAT)\n"
+                   "for _ in range(48): os.write(out, bytes(1 << 20))\nos.close(out)\n"
+                   "small = os.open('small', os.O_WRONLY | os.O_CREAT)\n"
+                   "for _ in range(50): os.write(small, b'x' * 100)\n"
+                   "os.close(small)\n"
+                   "log = os.open('log', os.O_RDWR | os.O_CREAT)\n"
+                   "for _ in range(20): os.write(log, bytes(512)); os.fsync(log)\n"
+                   "time.sleep(0.3)\n")
+        self.cairn("run", "--ram", "128M", "--report", self.page, "--report-json", "r.json", "--", sys.executable, "-c",
+                   program, check=0)
+        with open(os.path.join(self.work, "r.json"), encoding="utf-8") as file:
+            timeline = json.load(file)["timeline"]
+        files = {os.path.basename(each["path"]): each for each in timeline["files"]}
+        self.assertEqual(files["out"]["written_bytes"], 48 * MIB, files)
+        self.assertEqual(files["small"]["written_bytes"], 5000, files)
+        self.assertEqual(files["log"]["fsyncs"], 20, files)
+        self.assertGreater(files["log"]["fsync_seconds"], 0)
+        self.assertGreater(files["out"]["write_seconds"], 0.002)
+        self.assertGreater(files["read"]["read_seconds"], 0)
+        self.assertEqual(files["read"]["written_bytes"], 0)
+        self.assertGreaterEqual(timeline["files_written"], 3)
+        cost = [each["read_seconds"] + each["write_seconds"] + each["fsync_seconds"] for each in timeline["files"]]
+        self.assertEqual(cost, sorted(cost, reverse=True))
+        root = self.read()
+        self.assertEqual(self.column(root, "files", 9), [each["written_bytes"] for each in timeline["files"]])
+        written = timeline["series"]["io_time_ns"][-1] / 1e9
+        self.assertLess(sum(cost), 1.2 * written + sum(each["fsync_seconds"] for each in timeline["files"]) + 0.01)
+
     def test_the_page_is_text_whatever_an_argument_is(self):
         self.cairn("run", "--report", self.page, "--", "sh", "-c", "exit 0", b"\xff", check=0)
         with open(self.page, "rb") as file:

@@ -54,8 +54,10 @@ def timeline_of(rows=500, files=1000, processes=64, seconds=3600.0):
             "series": series,
             "leaders": [{"seconds": 12.0 * at, "tier": "ram", "expert": ("lru", "arc")[at % 2]} for at in range(9)],
             "files": [{"path": f"/pfs/project/{HOSTILE if at == 0 else at}", "miss_bytes": (files - at) * MIB,
-                       "late_bytes": MIB, "below_bytes": at, "hit_bytes": 5, "waits": at + 1} for at in range(10)],
-            "files_read": files,
+                       "late_bytes": MIB, "below_bytes": at, "hit_bytes": 5, "waits": at + 1,
+                       "written_bytes": 9 * at, "fsyncs": at, "read_seconds": 100.5 - at, "write_seconds": 0.25 * at,
+                       "fsync_seconds": 0.5 * at} for at in range(10)],
+            "files_read": files, "files_written": 7,
             "heat": {"path": "/pfs/project/mesh", "file_bytes": 1 << 30,
                      "cells": [None if at % 5 == 0 else -float(at % 9) for at in range(256)]},
             "processes": {"count": processes,
@@ -153,7 +155,9 @@ class Page(ReportTest):
         self.assertEqual(self.number(root, "io"), round(record["report"]["io_seconds"], 3))
         self.assertEqual(self.column(root, "totals", 1)[0], series["read_bytes"][-1])
         waited = [f["miss_bytes"] + f["late_bytes"] + f["below_bytes"] for f in record["timeline"]["files"]]
-        self.assertEqual(self.column(root, "files", 1), waited)
+        self.assertEqual(self.column(root, "files", 1), [100.5 - 0.25 * at for at in range(10)])
+        self.assertEqual(self.column(root, "files", 4), waited)
+        self.assertEqual(self.column(root, "files", 9), [9 * at for at in range(10)])
         self.assertEqual(self.column(root, "processes", 2),
                          [p["io_seconds"] for p in record["timeline"]["processes"]["list"]])
         self.assertEqual(self.column(root, "predictors", 1),
@@ -219,6 +223,31 @@ class Page(ReportTest):
                          {"files": [3], "processes": {"list": [None]}, "heat": {"cells": ["x"]}, "tiers": [1]}):
             self.keep({"schema": "cairn-run-1", "ended": True, "stored": True, "timeline": timeline})
             self.make()
+
+    def test_each_chart_of_the_page_is_drawn(self):
+        """Without matplotlib that is said, and the directory stays empty."""
+        self.keep(record_of(timeline_of(rows=30)))
+        figures = {f.get("id") or "heat" for f in self.make().iter(XHTML + "figure")}
+        pictures = os.path.join(self.work, "pictures")
+        result = self.cairn("report", "--png", pictures)
+        if b"matplotlib" in result.stderr.encode():
+            self.assertEqual((result.returncode, os.listdir(pictures)), (2, []))
+            self.skipTest("matplotlib is not installed")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual({os.path.splitext(name)[0] for name in os.listdir(pictures)}, figures)
+        for name in os.listdir(pictures):
+            self.assertIn(os.path.join(pictures, name), result.stderr)
+        self.refused("report", "--png", pictures, says=[".png", "there already", "--force"])
+        self.cairn("report", "--png", pictures, "--force", check=0)
+
+    def test_what_cannot_be_drawn_is_refused(self):
+        self.keep({"schema": "cairn-run-1", "ended": True, "stored": True, "timeline": {}})
+        self.refused("report", "--png", self.work, says="no chart that shows anything")
+        self.keep(record_of(timeline_of(rows=30)))
+        self.refused("report", "--png", self.page + "/no/such", says=["--png", "No such file"])
+        with open(self.page, "w", encoding="utf-8"):
+            pass
+        self.refused("report", "--png", self.page, says=["--png", "Not a directory"])
 
     def test_in_a_browser(self):
         self.keep(record_of(timeline_of()))

@@ -271,6 +271,7 @@ Actor* Session::enter_thread() {
 void Session::leave_thread() {
   ThreadState& state = thread_state;
   if (state.epoch != process_page.epoch.load(std::memory_order_acquire)) return;
+  state.actor.waits.tell_all(memory_, state.actor.self);
   state.actor.drop_leases();
   state.epoch = UINT32_MAX;
 }

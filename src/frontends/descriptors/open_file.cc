@@ -47,8 +47,10 @@ std::uint32_t OpenFile::flags_in_kernel() const {
 void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& advice) {
   const NodeMemory& memory = *actor.memory;
   const EventBoard& board = memory.event_board();
-  const bool is_learned_from = file.may_read && kind != AccessKind::kSync;
-  if (!board.wants(is_learned_from ? EventLevel::kReads : EventLevel::kWrites)) return;
+  const EventLevel level = kind == AccessKind::kSync ? EventLevel::kWaits
+                           : file.may_read           ? EventLevel::kReads
+                                                     : EventLevel::kWrites;
+  if (!board.wants(level)) return;
   CAIRN_DCHECK(file.object != ObjectIndex::kNone && file.index != DescriptionIndex::kNone);
   AccessEvent event;
   event.offset = advice.offset;

@@ -104,6 +104,7 @@ int release_record(OpenFile& file) {
   if (actor != nullptr) {
     if (file.may_write) look_after_node();
     store_if_loadable(*actor, file);
+    actor->waits.tell_of(*actor->memory, actor->self, file.object);
     TransitHolds::settle();  // first: ours is then the last hold
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {

@@ -21,7 +21,8 @@
 namespace cairn {
 
 // The calls that clients report: each level includes those before it.
-enum class EventLevel : std::uint32_t { kNone = 0, kReads, kWrites };
+// kWaits: fsyncs, and what calls on each file add up to. kWrites: each write.
+enum class EventLevel : std::uint32_t { kNone = 0, kReads, kWaits, kWrites };
 
 struct alignas(64) EventBoard {
   Bell bell;

@@ -36,8 +36,11 @@ enum class AccessKind : std::uint8_t {
   kHit,       // it was in RAM. Clients report a sample of the plain hits inside a block
   kWrite,
   kAdvice,  // posix_fadvise() and readahead(): `advice` says what
-  // fsync() and its relatives, when they are done; `length` is microseconds. For recordings alone.
+  // fsync() and its relatives, when they are done; `length` is microseconds
   kSync,
+  // A sum over calls of one thread on one file (memory/tiers/wait_sums.h): `length` is the bytes
+  // that it wrote, `offset` the times that it waited.
+  kWaited,
 };
 
 struct AccessEvent {

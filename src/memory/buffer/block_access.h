@@ -61,6 +61,13 @@ inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::s
     tell_wanted_access(access, offset, length, started);
 }
 
+// Adds up what a call of a program has waited for and written, if the service wants to know of it.
+void note_wanted_wait(const ObjectAccess& access, std::uint64_t written, std::uint64_t cycles);
+inline void note_wait(const ObjectAccess& access, std::uint64_t written, std::uint64_t cycles) {
+  if (__builtin_expect(access.actor.memory->event_board().wants(EventLevel::kWaits), 0))
+    note_wanted_wait(access, written, cycles);
+}
+
 // Whether a block of a file tier is used where it is, as lock_or_place() would decide.
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
                         Promotion promotion);

@@ -288,6 +288,17 @@ void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::s
   access.actor.memory->tell(event);
 }
 
+void note_wanted_wait(const ObjectAccess& access, std::uint64_t written, std::uint64_t cycles) {
+  if (access.stream == DescriptionIndex::kNone) return;
+  Actor& actor = access.actor;
+  FileWait wait{.object = access.index,
+                .stream = access.stream,
+                .descriptor = access.backing.descriptor(),
+                .written_bytes = written};
+  (actor.met == AccessKind::kWrite ? wait.write_cycles : wait.read_cycles) = cycles;
+  actor.waits.add(*actor.memory, actor.self, wait);
+}
+
 namespace {
 
 ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
@@ -344,7 +355,9 @@ ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte*
     actor.count(Counter::kReadBytes, got > 0 ? static_cast<std::uint64_t>(got) : 0);
     actor.count(Counter::kHitBytesMemory, hit_bytes);
   }
-  actor.count(Counter::kIoCycles, weight * (cycle_count() - started));
+  const std::uint64_t cycles = cycle_count() - started;
+  if (__builtin_expect(actor.met < AccessKind::kFirstUse, 0)) note_wait(access, 0, cycles);
+  actor.count(Counter::kIoCycles, weight * cycles);
   return got;
 }
 

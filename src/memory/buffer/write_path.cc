@@ -357,7 +357,9 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   tell_access(access, offset, length, started, EventLevel::kWrites);
   if (__builtin_expect(access.object().handling().mode == BufferingMode::kSync, 0) && done > 0)
     done = store_if_promised(access, done);
-  actor.count(Counter::kIoCycles, cycle_count() - started);
+  const std::uint64_t cycles = cycle_count() - started;
+  note_wait(access, done > 0 ? static_cast<std::uint64_t>(done) : 0, cycles);
+  actor.count(Counter::kIoCycles, cycles);
   return done;
 }
 

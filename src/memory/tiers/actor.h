@@ -11,6 +11,7 @@
 #include "memory/arena/owner.h"
 #include "memory/pool/lease.h"
 #include "memory/tiers/node_memory.h"
+#include "memory/tiers/wait_sums.h"
 
 namespace cairn {
 
@@ -44,6 +45,7 @@ struct Actor {
   std::uint32_t draws = 0;  // reads of file tiers that might have gone around them
   // The worst that a part of the call under way has met; the kinds are in that order.
   AccessKind met = AccessKind::kHit;
+  WaitSums waits;  // that the service has not heard of yet
 
   static constexpr std::size_t kBounceBlocks = BounceCopy::kBlocksMax;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.

@@ -78,7 +78,8 @@ struct AccessSummary {
   double read_share = 0;  // the time from the first read to the last, of `seconds`
   std::array<double, 4> requests_by_size{};
   std::uint64_t files = 0;
-  std::optional<double> fsyncs;  // none: the record does not say
+  std::optional<double> fsyncs;   // none: the record does not say
+  double fsync_wait_seconds = 0;  // that one of them took on average, as recorded; 0: not known
   // As measured with the recording: none for a trace alone.
   std::optional<double> run_seconds;
   std::optional<double> run_io_seconds;  // of all processes together

@@ -190,7 +190,7 @@ Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes
   advice.limit = limit_of(work, advice.advised().forecast);
   add_improvements(work, machine, wishes, &advice);
   const double fsyncs = work.accesses.fsyncs.value_or(0) / work.accesses.concurrency;
-  advice.store_fsync_seconds = fsyncs * machine.store.fsync_seconds();
+  advice.store_fsync_seconds = fsyncs * machine.store.own_fsync_seconds();
   const FileTierPlan* const log = advice.advised().plan.log_tier();
   advice.node_fsync_seconds =
       fsyncs * (log != nullptr ? log->speed : wishes.spare_tier.speed).fsync_seconds();

@@ -378,6 +378,26 @@ DeviceSpeed limited_store() {
   return store;
 }
 
+TEST(DeviceSpeedTest, FsyncsTakeAsLongAsRecordedButNoLessThanASmallWrite) {
+  DeviceSpeed store = limited_store();
+  EXPECT_NEAR(store.own_fsync_seconds(), 4e-3, 1e-12);
+  store.recorded_sync_latency = 0.1e-3;  // of a log elsewhere
+  EXPECT_NEAR(store.own_fsync_seconds(), 4e-3, 1e-12);
+  store.recorded_sync_latency = 15e-3;
+  EXPECT_NEAR(store.own_fsync_seconds(), 15e-3, 1e-12);
+  EXPECT_NEAR(store.slowed(2).own_fsync_seconds(), 30e-3, 1e-12);
+  EXPECT_NEAR(store.fsync_seconds(), 4e-3, 1e-12);  // of writes that are durable by themselves
+
+  Scene scene;
+  for (unsigned block = 0; block < 100; ++block) scene.access(2ULL * block, true, 0.1 * block);
+  Workload work = scene.workload();
+  work.accesses.fsyncs = 10;
+  Machine machine = machine_of_test();
+  const double before = forecast_without(work, machine).parts.fsyncs;
+  machine.store.recorded_sync_latency = 3 * machine.store.fsync_seconds();
+  EXPECT_NEAR(forecast_without(work, machine).parts.fsyncs, 3 * before, 1e-9);
+}
+
 TEST(DeviceSpeedTest, ALimitOfRequestsHidesTheirBytesAndPausesHideTheLimit) {
   const DeviceSpeed limited = limited_store();
   EXPECT_FALSE(slow_store().is_limited(Direction::kRead));

@@ -22,7 +22,8 @@ bool DeviceSpeed::is_valid() const {
   for (const double number : {read_bandwidth, write_bandwidth, read_latency, write_latency}) {
     if (!std::isfinite(number) || number <= 0) return false;
   }
-  for (const double number : {read_idle_latency, write_idle_latency, sync_latency}) {
+  for (const double number :
+       {read_idle_latency, write_idle_latency, sync_latency, recorded_sync_latency}) {
     if (!std::isfinite(number) || number < 0) return false;
   }
   return queue_depth >= 1 && error >= 1 && slowness > 0;
@@ -39,6 +40,7 @@ DeviceSpeed DeviceSpeed::slowed(double factor) const {
   other.read_idle_latency *= factor;
   other.write_idle_latency *= factor;
   other.sync_latency *= factor;
+  other.recorded_sync_latency *= factor;
   return other;
 }
 

@@ -16,6 +16,7 @@
 // Thread safety: pure functions and values. Units: seconds, bytes, bytes per second.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -50,7 +51,9 @@ struct DeviceSpeed {
   double read_idle_latency = 0;
   double write_idle_latency = 0;
   double sync_latency = 0;  // of an fsync behind a small write; 0: not known
-  double queue_depth = 1;   // requests that the device works on at a time
+  // Mean of the fsyncs that the workload has called on this device, as recorded; 0: not known.
+  double recorded_sync_latency = 0;
+  double queue_depth = 1;  // requests that the device works on at a time
   // True times lie between seconds / error and seconds * error in nine cases of ten; at least 1.
   double error = 2;
   bool is_memory = false;
@@ -64,6 +67,10 @@ struct DeviceSpeed {
   // Requests of this direction are limited to so many in a second.
   bool is_limited(Direction direction) const;
   double fsync_seconds() const { return sync_latency > 0 ? sync_latency : write_latency; }
+  // The workload's own fsyncs. They make more durable than a small write (appended bytes, a new
+  // name), so they may take longer and never take less: shorter ones in a record went elsewhere, to
+  // another device or a log.
+  double own_fsync_seconds() const { return std::max(fsync_seconds(), recorded_sync_latency); }
   // The same device if it is so many times slower (below 1: faster). What a trained model says
   // changes by as large a part of its own error: a device that is slower by `error` is one on which
   // the model is wrong by all of its error.

@@ -138,7 +138,7 @@ double share_of_time(double part, double seconds) { return seconds > 0 ? part / 
 
 double fsync_seconds(const AccessSummary& accesses, const DeviceSpeed& device) {
   // Those at the same time are one transaction of the file system.
-  return accesses.fsyncs.value_or(0) * device.fsync_seconds() / accesses.concurrency;
+  return accesses.fsyncs.value_or(0) * device.own_fsync_seconds() / accesses.concurrency;
 }
 
 // What a limited device makes good between its requests.

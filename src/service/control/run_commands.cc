@@ -218,6 +218,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   if (!run) return peer.fail("no run " + id + " is under way", "");
   const bool knows_all = await_claims();
   settle_deaths(run->number());
+  if (with_.sampler != nullptr) with_.sampler->count_files(*run);
   DrainOutcome outcome = with_.drain.run(peer, request);
   if (!knows_all) {
     log::error("run {} ends, and the node could not read what processes have sent to it", id);

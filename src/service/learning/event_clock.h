@@ -25,6 +25,11 @@ class EventClock {
            static_cast<std::int64_t>(static_cast<double>(since) * nanos_per_cycle_);
   }
 
+  // How long so many cycles take.
+  std::uint64_t duration_ns(std::uint64_t cycles) const {
+    return static_cast<std::uint64_t>(static_cast<double>(cycles) * nanos_per_cycle_);
+  }
+
  private:
   CycleAnchor started_;
   double nanos_per_cycle_ = 1;

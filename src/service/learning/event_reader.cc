@@ -56,16 +56,44 @@ EventReader::EventReader(const NodeMemory& memory, StreamTable& streams, unsigne
 void EventReader::start() {
   if (observers_.empty()) return;
   CAIRN_CHECK(!thread_.joinable());
-  memory_.event_board().wanted.store(EventLevel::kReads, std::memory_order_release);
+  set_listening(true);
   thread_ = std::thread([this] { run(); });
 }
 
 void EventReader::stop() {
   if (!thread_.joinable()) return;
-  memory_.event_board().wanted.store(EventLevel::kNone, std::memory_order_release);
+  set_listening(false);
   stopping_.store(true);
   wake();
   thread_.join();
+}
+
+void EventReader::set_listening(bool is_listening) {
+  const std::lock_guard lock(levels_mutex_);
+  is_listening_ = is_listening;
+  publish_level(lock);
+}
+
+void EventReader::publish_level(const std::lock_guard<std::mutex>&) {
+  const EventLevel most = asked_for_.empty() ? EventLevel::kReads : asked_for_.rbegin()->first;
+  memory_.event_board().wanted.store(is_listening_ ? most : EventLevel::kNone,
+                                     std::memory_order_release);
+}
+
+void EventReader::ask_for(EventLevel level) {
+  CAIRN_CHECK(level > EventLevel::kReads);  // those it has anyway
+  const std::lock_guard lock(levels_mutex_);
+  ++asked_for_[level];
+  publish_level(lock);
+}
+
+void EventReader::ask_no_more(EventLevel level) {
+  const std::lock_guard lock(levels_mutex_);
+  const auto found = asked_for_.find(level);
+  CAIRN_CHECK(found != asked_for_.end());
+  CAIRN_CHECK(found->second > 0);
+  if (--found->second == 0) asked_for_.erase(found);
+  publish_level(lock);
 }
 
 void EventReader::wake() { memory_.event_board().bell.ring_anyway(); }

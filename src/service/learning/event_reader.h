@@ -14,6 +14,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -42,6 +43,10 @@ class EventReader {
   void start();
   void stop();
 
+  // Clients report calls of this level, until as many say that they need them no more. Any thread.
+  void ask_for(EventLevel level);
+  void ask_no_more(EventLevel level);
+
   struct Counts {
     std::uint64_t passed_on = 0;
     std::uint64_t lost = 0;  // overwritten before they were read, unfinished, or not kept
@@ -50,6 +55,8 @@ class EventReader {
 
   // Waits until what has been told by now has been passed on.
   void settle();
+  // Has the thread read soon.
+  void wake();
   // Reads all rings once. The reader's thread, or a test that has not started it.
   bool take();
 
@@ -58,7 +65,8 @@ class EventReader {
   void pass_on_deaths();
   void read_ring(std::uint16_t slot);
   bool is_kept();
-  void wake();
+  void set_listening(bool is_listening);
+  void publish_level(const std::lock_guard<std::mutex>& held);
 
   const NodeMemory& memory_;
   StreamTable& streams_;
@@ -75,6 +83,9 @@ class EventReader {
   std::condition_variable changed_;
   std::uint64_t rounds_ = 0;  // that have ended
   std::thread thread_;
+  std::mutex levels_mutex_;
+  bool is_listening_ = false;
+  std::map<EventLevel, unsigned> asked_for_;  // by how many
 };
 
 }  // namespace cairn::node

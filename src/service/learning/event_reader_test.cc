@@ -143,6 +143,27 @@ TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
   EXPECT_EQ(memory_.event_board().wanted.load(), EventLevel::kNone);
 }
 
+TEST_F(EventReaderTest, ReportsAreOfTheHighestLevelThatIsAskedFor) {
+  EventReader reader(memory_, streams_);
+  reader.add(*this);
+  const auto wanted = [&] { return memory_.event_board().wanted.load(); };
+  reader.ask_for(EventLevel::kWaits);
+  EXPECT_EQ(wanted(), EventLevel::kNone);  // nobody listens yet
+  reader.start();
+  EXPECT_EQ(wanted(), EventLevel::kWaits);
+  reader.ask_for(EventLevel::kWrites);
+  reader.ask_for(EventLevel::kWaits);
+  EXPECT_EQ(wanted(), EventLevel::kWrites);
+  reader.ask_no_more(EventLevel::kWrites);
+  EXPECT_EQ(wanted(), EventLevel::kWaits);
+  reader.ask_no_more(EventLevel::kWaits);
+  EXPECT_EQ(wanted(), EventLevel::kWaits);
+  reader.ask_no_more(EventLevel::kWaits);
+  EXPECT_EQ(wanted(), EventLevel::kReads);
+  reader.stop();
+  EXPECT_EQ(wanted(), EventLevel::kNone);
+}
+
 TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {
   EventReader reader(memory_, streams_);
   reader.add(*this);

@@ -67,8 +67,7 @@ Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   io_ns_before_ = io_ns();
   files_.clear();
   processes_.clear();
-  // From now on clients report writes as well.
-  memory_.event_board().wanted.store(EventLevel::kWrites, std::memory_order_release);
+  events_.ask_for(EventLevel::kWrites);
   return Status::ok();
 }
 
@@ -79,7 +78,7 @@ std::uint64_t TraceRecorder::io_ns() const {
 Result<TraceRecorder::Recorded> TraceRecorder::stop() {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr) return Status(StatusCode::kInvalid, "no trace is being recorded");
-  memory_.event_board().wanted.store(EventLevel::kReads, std::memory_order_release);
+  events_.ask_no_more(EventLevel::kWrites);
   const std::unique_ptr<TraceWriter> writer = std::move(writer_);
   const std::uint64_t io = io_ns();
   writer->set_io_ns(io - std::min(io, io_ns_before_));
@@ -99,6 +98,7 @@ void TraceRecorder::on_accesses(std::span<const ToldAccess> batch) {
   if (writer_ == nullptr || !status_) return;
   const EventClock clock(memory_.identity().started);
   for (const ToldAccess& told : batch) {
+    if (told.event.kind == AccessKind::kWaited) continue;  // recordings get the calls themselves
     const std::int64_t at = clock.nanos(told.event.cycles) - began_ns_;
     if (at >= 0 && told.event.object != ObjectIndex::kNone) status_ = append(told, at);
     if (!status_) return;

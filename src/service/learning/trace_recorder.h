@@ -22,7 +22,7 @@ namespace cairn::node {
 
 class TraceRecorder final : public AccessObserver {
  public:
-  TraceRecorder(const NodeMemory& memory, const EventReader& events, const ClientTable& clients)
+  TraceRecorder(const NodeMemory& memory, EventReader& events, const ClientTable& clients)
       : memory_(memory), events_(events), clients_(clients) {}
 
   // For a connection, with whose end the recording ends. Errors: one is being recorded; the file
@@ -47,7 +47,7 @@ class TraceRecorder final : public AccessObserver {
   Result<std::uint32_t> process_of(Owner owner);
 
   const NodeMemory& memory_;
-  const EventReader& events_;
+  EventReader& events_;
   const ClientTable& clients_;
   std::mutex mutex_;
   std::unique_ptr<TraceWriter> writer_;  // null: nothing is being recorded

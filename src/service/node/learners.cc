@@ -24,7 +24,7 @@ std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory
 }  // namespace
 
 Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
-                   const PlacementEngine& placement)
+                   const PlacementEngine& placement, const StoreFiles& files)
     : config_(config),
       memory_(memory),
       placement_(placement),
@@ -36,7 +36,7 @@ Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const Cli
                 [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
       heat_(memory, config.node_directory),
       recorder_(memory, events_, clients),
-      costs_(memory, clients) {}
+      costs_(memory, clients, events_, files) {}
 
 const ReplacementPolicy& Learners::replacement() const {
   if (learned_ == nullptr) return *replacement_policies()[0];

@@ -28,7 +28,7 @@ namespace cairn::node {
 class Learners {
  public:
   Learners(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
-           const PlacementEngine& placement);
+           const PlacementEngine& placement, const StoreFiles& files);
 
   // Which blocks leave a tier.
   const ReplacementPolicy& replacement() const;

@@ -324,7 +324,7 @@ class Service {
   ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch",
                         heritage_.left ? ScratchBegin::kAsLeft : ScratchBegin::kEmpty};
   // Learning, and what acts on it.
-  Learners learners_{config_, memory_, clients_, placement_};
+  Learners learners_{config_, memory_, clients_, placement_, files_};
   OrganizerThread organizer_{memory_, clients_.service(), config_, flusher_,
                              Deciders{placement_, learners_.replacement()}};
   TierWatch tiers_{{memory_, clients_.service(), config_, flusher_, accounts_, log_warning}};

@@ -2,18 +2,42 @@
 #include "service/sampling/file_costs.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
 #include "service/learning/accessed_file.h"
+#include "service/learning/event_clock.h"
 #include "service/learning/read_events.h"
 
 namespace cairn::node {
 namespace {
 
-void add_cost(const AccessEvent& event, FileCost* cost) {
+// Whether the event is of something that costs. While a trace is recorded, clients report single
+// writes as well; their sums have them already.
+bool is_cost(AccessKind kind) {
+  return is_read(kind) || kind == AccessKind::kWaited || kind == AccessKind::kSync;
+}
+
+void add_sum(const AccessEvent& event, const EventClock& clock, FileCost* cost) {
+  CAIRN_DCHECK(event.kind == AccessKind::kWaited);
+  const WaitTimes times = WaitTimes::from_packed(event.offset);
+  cost->written_bytes += event.length;
+  cost->read_ns += clock.duration_ns(times.read_cycles);
+  cost->write_ns += clock.duration_ns(times.write_cycles);
+}
+
+void add_cost(const AccessEvent& event, const EventClock& clock, FileCost* cost) {
   CAIRN_DCHECK(cost != nullptr);
+  constexpr std::uint64_t kNsPerMicrosecond = 1000;
   switch (event.kind) {
+    case AccessKind::kWaited:
+      add_sum(event, clock, cost);
+      return;
+    case AccessKind::kSync:
+      ++cost->fsyncs;
+      cost->fsync_ns += event.length * kNsPerMicrosecond;
+      return;
     case AccessKind::kMiss:
       cost->miss_bytes += event.length;
       break;
@@ -34,7 +58,8 @@ void add_cost(const AccessEvent& event, FileCost* cost) {
 
 void FileCosts::begin(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
-  runs_.try_emplace(run);
+  const bool is_new = runs_.try_emplace(run).second;
+  if (is_new) events_.ask_for(EventLevel::kWaits);
   listening_.store(runs_.size());
 }
 
@@ -45,6 +70,7 @@ void FileCosts::end(std::uint32_t run) {
   CAIRN_CHECK(files_of_all_ >= found->second.count());
   files_of_all_ -= found->second.count();
   runs_.erase(found);
+  events_.ask_no_more(EventLevel::kWaits);
   listening_.store(runs_.size());
 }
 
@@ -55,13 +81,14 @@ void FileCosts::on_accesses(std::span<const ToldAccess> batch) {
 }
 
 void FileCosts::add_batch(std::span<const ToldAccess> batch) {
+  const EventClock clock(memory_.identity().started);
   const std::lock_guard lock(mutex_);
   // What stands in a row is of one process, most often.
   Owner owner;
   RunCosts* costs = nullptr;
   std::uint32_t run = 0;
   for (const ToldAccess& told : batch) {
-    if (!is_read(told.event.kind) || told.event.object == ObjectIndex::kNone) continue;
+    if (!is_cost(told.event.kind) || told.event.object == ObjectIndex::kNone) continue;
     if (told.event.owner != owner) {
       owner = told.event.owner;
       run = clients_.run_of(owner);
@@ -69,7 +96,8 @@ void FileCosts::add_batch(std::span<const ToldAccess> batch) {
       costs = found == runs_.end() ? nullptr : &found->second;
     }
     if (costs == nullptr) continue;
-    if (FileCost* cost = cost_of(told, run, costs); cost != nullptr) add_cost(told.event, cost);
+    if (FileCost* cost = cost_of(told, run, costs); cost != nullptr)
+      add_cost(told.event, clock, cost);
   }
 }
 
@@ -88,12 +116,23 @@ FileCost* FileCosts::cost_of(const ToldAccess& told, std::uint32_t run, RunCosts
   return &entry.cost;
 }
 
+// By the descriptor of the program; of a file that it has closed since, by the one that the service
+// stores it through.
+std::string FileCosts::name_of(const Unnamed& file) const {
+  const ToldAccess& told = file.told;
+  const pid_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
+  const std::string name = name_of_accessed(pid, told.event.descriptor, file.key);
+  if (name != name_by_key(file.key)) return name;
+  const StoreFilePtr written = written_.find(told.event.object);
+  if (written == nullptr || written->key != file.key) return name;
+  return path_of_descriptor(written->fd.get());
+}
+
 // Those that were new in the last batch.
 void FileCosts::name_files() {
   for (const Unnamed& each : unnamed_) {
     const AccessEvent& event = each.told.event;
-    const pid_t pid = memory_.slot(each.told.slot()).pid.load(std::memory_order_relaxed);
-    std::string name = name_of_accessed(pid, event.descriptor, each.key);
+    std::string name = name_of(each);
     const std::lock_guard lock(mutex_);
     const auto run = runs_.find(each.run);
     if (run == runs_.end()) continue;
@@ -115,17 +154,27 @@ std::vector<FileCost> FileCosts::costliest(std::uint32_t run, std::size_t count)
   }
   // What did not wait stands behind what did, by the bytes that were told of.
   std::sort(costs.begin(), costs.end(), [](const FileCost& a, const FileCost& b) {
-    return std::pair(a.waited_bytes(), a.hit_bytes) > std::pair(b.waited_bytes(), b.hit_bytes);
+    return std::tuple(a.cost_ns(), a.waited_bytes(), a.hit_bytes) >
+           std::tuple(b.cost_ns(), b.waited_bytes(), b.hit_bytes);
   });
   if (costs.size() > count) costs.resize(count);
   CAIRN_CHECK(costs.size() <= count);
   return costs;
 }
 
-std::size_t FileCosts::files(std::uint32_t run) const {
+FileCosts::Totals FileCosts::totals(std::uint32_t run) const {
+  Totals totals;
+  const auto add = [&totals](const FileCost& cost) {
+    totals.read += cost.was_read() ? 1 : 0;
+    totals.written += cost.written_bytes != 0 ? 1 : 0;
+  };
   const std::lock_guard lock(mutex_);
   const auto found = runs_.find(run);
-  return found == runs_.end() ? 0 : found->second.count();
+  if (found == runs_.end()) return totals;
+  for (const auto& [object, entry] : found->second.files) add(entry.cost);
+  for (const FileCost& cost : found->second.gone) add(cost);
+  CAIRN_CHECK(std::max(totals.read, totals.written) <= found->second.count());
+  return totals;
 }
 
 }  // namespace cairn::node

@@ -62,6 +62,21 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   wake_.notify_all();
 }
 
+// Nobody asks for a light one that is over at once, and `cairn run` waits for this.
+bool Sampler::is_asked_for(const Series& series, std::int64_t now_ns) {
+  return series.ring.interval_ns() < kLightIntervalNanos ||
+         now_ns - series.ring.time(0) > kLightIntervalNanos / 2;
+}
+
+void Sampler::count_files(const Run& run) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = runs_.find(run.id);
+    if (found == runs_.end() || !is_asked_for(found->second, monotonic_ns())) return;
+  }
+  from_.files.settle();
+}
+
 void Sampler::end(const Run& run, RunEnd how) {
   std::string record;
   {
@@ -76,10 +91,7 @@ void Sampler::end(const Run& run, RunEnd how) {
     } else {
       record = series.record;
     }
-    // Nobody asks for a light one that is over at once, and `cairn run` waits for this.
-    const bool is_asked_for = series.ring.interval_ns() < kLightIntervalNanos ||
-                              now - series.ring.time(0) > kLightIntervalNanos / 2;
-    if (is_asked_for) ended_.emplace_back(run.id, json_of(series));
+    if (is_asked_for(series, now)) ended_.emplace_back(run.id, json_of(series));
     if (ended_.size() > kEndedRunsMax) ended_.pop_front();
     runs_.erase(found);
   }
@@ -89,6 +101,7 @@ void Sampler::end(const Run& run, RunEnd how) {
 }
 
 std::optional<nlohmann::json> Sampler::timeline(const std::string& run) {
+  from_.files.settle();
   const std::lock_guard lock(mutex_);
   if (const auto found = runs_.find(run); found != runs_.end()) {
     take(&found->second, monotonic_ns());
@@ -123,6 +136,7 @@ void Sampler::work() {
     std::int64_t next = INT64_MAX;
     for (auto& [id, series] : runs_) {
       if (series.ring.is_due(now)) {
+        from_.files.hurry();
         take(&series, now);
         ask_store(&series);
       }

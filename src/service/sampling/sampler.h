@@ -72,6 +72,8 @@ class Sampler {
 
   // `record`: the file that the samples go to; an absolute path.
   void begin(const Run& run, const std::string& record, Sampling how);
+  // The run's processes have ended: counts what they have told while the service has their files.
+  void count_files(const Run& run);
   // Takes the last sample. A run that is not sampled is none of its business.
   void end(const Run& run, RunEnd how);
   // What there is of a run, or of one that has ended lately; nothing: it was not sampled.
@@ -95,6 +97,7 @@ class Sampler {
     bool has_asked = false;  // the store how it is
     std::int64_t began_unix_ns = 0;
   };
+  static bool is_asked_for(const Series& series, std::int64_t now_ns);
   void work();
   void take(Series* series, std::int64_t now_ns) const;
   void ask_store(Series* series);

@@ -18,6 +18,8 @@ double rounded_seconds(std::int64_t nanos) {
   return std::round(static_cast<double>(nanos) / 1e6) / 1e3;
 }
 
+double seconds_of(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9; }
+
 // Whether a column is left out when it never was anything but 0: most predictors never fetch.
 bool may_be_left_out(const std::string& name) { return name.find('.') != std::string::npos; }
 
@@ -43,6 +45,7 @@ Json Sampler::json_of(const Series& series) const {
                        {"tier", each.tier},
                        {"expert", each.expert}});
   }
+  const FileCosts::Totals files = from_.files.totals(run);
   const std::vector<FileCost> costs = from_.files.costliest(run, kFilesShown);
   Json tiers = Json::array();
   for (unsigned tier = 0; tier < from_.memory.tier_count(); ++tier)
@@ -62,7 +65,8 @@ Json Sampler::json_of(const Series& series) const {
           {"series", columns_of(series)},
           {"leaders", leaders},
           {"files", files_of(costs)},
-          {"files_read", from_.files.files(run)},
+          {"files_read", files.read},
+          {"files_written", files.written},
           {"heat", heat_of(costs)},
           {"processes", processes_of(series)},
           {"durability", name_of(from_.config.durability)},
@@ -101,7 +105,12 @@ Json Sampler::files_of(const std::vector<FileCost>& costs) const {
                     {"late_bytes", cost.late_bytes},
                     {"below_bytes", cost.below_bytes},
                     {"hit_bytes", cost.hit_bytes},
-                    {"waits", cost.waits}});
+                    {"waits", cost.waits},
+                    {"written_bytes", cost.written_bytes},
+                    {"fsyncs", cost.fsyncs},
+                    {"read_seconds", seconds_of(cost.read_ns)},
+                    {"write_seconds", seconds_of(cost.write_ns)},
+                    {"fsync_seconds", seconds_of(cost.fsync_ns)}});
   }
   return list;
 }
