@@ -318,8 +318,12 @@ int store_object(const ObjectAccess& access, bool durable) {
     }
   }
   if (result == 0 && durable) {
+    const std::uint32_t failures = object.sync_failures.load();
+    const std::uint32_t owed = object.store_owed.load();
     result = access.backing.sync(SyncDepth::kAll);
     if (result < 0 && result != -EINVAL) redirty_object(actor, access.index);
+    // A failure that others have heard of may be one of these bytes'.
+    if (result == 0 && object.sync_failures.load() == failures) object.note_store_paid(owed);
   }
   if (result == 0 && durable) object.clear(kObjectFailing);  // what had failed is stored now
   return result;

@@ -150,6 +150,21 @@ TEST_F(DurabilityWorkerTest, BytesThatTheStoreGotPastTheLogAreMadeDurableThere) 
   EXPECT_FALSE(record().is_in_log()) << "a crash would bring the older bytes back";
 }
 
+// A file that was there before is owed to the store from its open on: a program that changes it
+// between its fsyncs pays once, not at each of them.
+TEST_F(DurabilityWorkerTest, AnFsyncOfTheStorePaysForWhatItHasJustStored) {
+  record().durability.store(Durability::kNode);
+  record().note_store_owed();
+  write(0, "first");
+  ASSERT_EQ(make_durable(), 0);
+  EXPECT_EQ(counts_.stored.load(), 1u);
+  EXPECT_FALSE(record().is_store_owed());
+  write(0, "second");
+  ASSERT_EQ(make_durable(), 0);
+  EXPECT_EQ(counts_.stored.load(), 1u) << "the log can take it now";
+  EXPECT_TRUE(record().is_in_log());
+}
+
 // The store has not said yet that it has them: another fsync has to ask the store as well, and so
 // has that of a successor, should this service die.
 TEST_F(DurabilityWorkerTest, WhatIsOwedStaysOwedWhileAnFsyncIsUnderWay) {

@@ -169,12 +169,13 @@ int Retirement::retire_together(const Files& files) {
   std::map<dev_t, std::vector<std::pair<ObjectIndex, LogMark>>> stored;
   int result = 0;
   for (const LoggedFiles::InLog& file : files) {
-    const LogMark mark = logged_.begin_storing(file.object);
+    LogMark mark = logged_.begin_storing(file.object);
     const int error = flusher_.flush_now(file.object, false);
     if (error < 0) {
       if (result == 0) result = error;
       continue;
     }
+    mark.owed = memory_.objects().at(file.object).store_owed.load();
     const auto device = static_cast<dev_t>(raw(memory_.objects().at(file.object).store()));
     stored[device].emplace_back(file.object, mark);
   }

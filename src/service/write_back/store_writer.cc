@@ -370,7 +370,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;
   if (file != nullptr) {
-    result = store_now(index, file, durable);
+    result = store_now(index, file, durable ? &mark : nullptr);
   } else if (mark.upto != durable::Lsn::kNone) {
     // It is stored, through a descriptor that is gone.
     result = files_.unsynced().sync_closed(index);
@@ -383,8 +383,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   return result == 0 ? logged_->end_storing(index, mark) : result;
 }
 
-int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool durable) {
+int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, LogMark* mark) {
   Object& object = memory_.objects().at(index);
+  const bool durable = mark != nullptr;
   renew_if_forgotten(*file);
   if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
@@ -397,6 +398,8 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
   file->sync_owed.store(true);
+  // The fsync pays for what has just been stored, too.
+  if (durable) mark->owed = object.store_owed.load();
   if (error == 0 && durable) error = files_.unsynced().sync_file(*file, SyncDepth::kAll);
   // Another thread was told of the failure, perhaps of what this one has stored.
   if (error == 0 && durable && object.sync_failures.load() != failures) error = -EIO;

@@ -84,7 +84,8 @@ class StoreWriter final : private SyncListener {
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
-  int store_now(ObjectIndex index, const StoreFilePtr& file, bool durable);
+  // `mark`: of what is to be durable; null: nothing.
+  int store_now(ObjectIndex index, const StoreFilePtr& file, LogMark* mark);
   // After a failure: what the tiers have of the file is dirty again. `fd`: of the file, or -1.
   Fate restore(const ClosedFile& file, int fd);
   enum class Redirtied : std::uint8_t {
