@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes an HDF5 dataset of floats in small pieces, or reads it.
 
-    array_writes.py FILE --side 4096 [--layout 256,256] --by rows|columns [--width 64] [--read]
+    array_writes.py FILE --side 4096 [--rows 64] [--layout 256,256] --by rows|columns [--width 64] [--read]
 
-Rows are written one at a time, columns `width` at a time. Prints {"io_ns": until the file is closed, "stored_ns": until
-its fsync has returned as well, "checksum": of what was read}.
+Rows are written one at a time, all or the first ones; columns `width` at a time. Prints {"io_ns": until the file is
+closed, "stored_ns": until its fsync has returned as well, "checksum": of what was read}.
 """
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ def write(plan) -> tuple:
     with h5py.File(plan.file, "w") as file:
         data = file.create_dataset("x", cells.shape, "f4", chunks=plan.layout)
         if plan.by == "rows":
-            for row in range(plan.side):
+            for row in range(plan.rows or plan.side):
                 data[row] = cells[row]
         else:
             for number, column in enumerate(columns):
@@ -41,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("--side", type=int, required=True)
+    parser.add_argument("--rows", type=int)
     parser.add_argument("--layout", type=lambda text: tuple(map(int, text.split(","))))
     parser.add_argument("--by", choices=("rows", "columns"), default="rows")
     parser.add_argument("--width", type=int, default=64)

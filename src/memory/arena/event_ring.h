@@ -111,8 +111,6 @@ class EventRing {
   // Calls of this process that wait for the backing store right now: what is fetched ahead gives
   // way to them.
   std::atomic<std::uint32_t> demands;
-  // The object (ObjectIndex) that the latest of them reads.
-  std::atomic<std::uint32_t> demanded;
 
  private:
   // |  sequence : 33  | advice : 8 | kind : 8 |, 0 while it is being written.

@@ -29,12 +29,12 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   if (offset < stored) {
     // Fetching ahead gives way to a program that waits.
-    EventRing& events = access.actor.memory->events(access.actor.self.slot());
+    std::atomic<std::uint32_t>& demands =
+        access.actor.memory->events(access.actor.self.slot()).demands;
     const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
-    events.demanded.store(raw(access.index), std::memory_order_relaxed);
-    events.demands.fetch_add(1, std::memory_order_release);
+    demands.fetch_add(1, std::memory_order_relaxed);
     got = access.backing.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
-    events.demands.fetch_sub(1, std::memory_order_relaxed);
+    demands.fetch_sub(1, std::memory_order_relaxed);
   }
   if (got < 0) return got;
   const auto had = static_cast<std::size_t>(got);

@@ -83,13 +83,6 @@ class FetchAhead : public ::testing::Test {
   std::uint32_t told_ = 0;
 };
 
-TEST_F(FetchAhead, AReadOfTheStoreShowsWhichFileItIsOf) {
-  std::atomic<std::uint32_t>& demanded = memory_.events(actor_.self.slot()).demanded;
-  demanded.store(raw(ObjectIndex::kNone));
-  ASSERT_EQ(read(0, 100), AccessKind::kMiss);
-  EXPECT_EQ(demanded.load(), raw(index_));
-}
-
 TEST_F(FetchAhead, TheFirstUseIsSeenAndCountedOnce) {
   const Fetched fetched = fetch(2, 4);
   EXPECT_EQ(fetched.blocks, 4U);

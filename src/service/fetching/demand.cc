@@ -13,19 +13,14 @@ constexpr int kLooksMax = 200;
 
 }  // namespace
 
-bool wait_for_demand(const NodeMemory& memory, std::span<const std::uint16_t> slots,
-                     std::span<const FileOfProcess> said) {
+void wait_for_demand(const NodeMemory& memory, std::span<const std::uint16_t> slots) {
   const auto is_demanded = [&] {
     return std::any_of(slots.begin(), slots.end(), [&](std::uint16_t slot) {
-      const EventRing& events = memory.events(slot);
-      if (events.demands.load(std::memory_order_acquire) == 0) return false;
-      const auto file = static_cast<ObjectIndex>(events.demanded.load(std::memory_order_relaxed));
-      return std::find(said.begin(), said.end(), FileOfProcess{slot, file}) == said.end();
+      return memory.events(slot).demands.load(std::memory_order_relaxed) != 0;
     });
   };
-  int look = 0;
-  for (; look < kLooksMax && is_demanded(); ++look) std::this_thread::sleep_for(kLookAgain);
-  return look != 0;
+  for (int look = 0; look < kLooksMax && is_demanded(); ++look)
+    std::this_thread::sleep_for(kLookAgain);
 }
 
 }  // namespace cairn::node

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <limits>
 #include <string_view>
-#include <utility>
 
 #include "base/check.h"
 #include "memory/buffer/fetch_ahead.h"
@@ -32,9 +31,6 @@ constexpr std::size_t kFilesAhead = 32;
 constexpr unsigned kFileTriesMax = 100;
 // Segments that go down at a time for hotter ones: more of them are the organizer's work.
 constexpr std::size_t kColdMax = 256;
-// What the kernel reads ahead of a reader, on a slow device.
-constexpr std::uint64_t kBesideBlocks = 64;
-constexpr unsigned kTriedApart = 8;  // streams, before a worker leaves them to the other
 constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
 constexpr std::uint8_t kDeclared = 0;
@@ -207,7 +203,7 @@ void Prefetcher::work(unsigned worker) {
   actor.counters = &memory_.slot(actor.self.slot()).shards[1 + worker];
   std::unique_lock lock(mutex_);
   while (!stopping_.load()) {
-    if (work_once(worker, actor, lock)) continue;
+    if (work_once(actor, lock)) continue;
     actor.drop_leases();
     changed_.wait(lock);
   }
@@ -238,69 +234,21 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
   return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, wanted);
 }
 
-// Whether another worker is reading just there. Requires: the lock.
-bool Prefetcher::is_beside_another(const WantedBlocks& wanted, unsigned worker) const {
-  for (unsigned other = 0; other < kWorkers; ++other) {
-    const Flight& flight = flights_[other];
-    if (other == worker || flight.count == 0 || flight.object != wanted.object) continue;
-    const std::uint64_t first = raw(wanted.first);
-    if (first < flight.first + flight.count + kBesideBlocks &&
-        flight.first < first + wanted.count + kBesideBlocks)
-      return true;
-  }
-  return false;
-}
-
-// One worker reads in one place of a file, in order: so the kernel and the store read ahead for it.
-// Two that take turns there are readers of random places to them, whose requests are small: on
-// MooseFS over disks they took 3.6 times as long for a file as one.
-bool Prefetcher::pick_apart(unsigned worker, WantedBlocks* wanted, std::string* path) {
-  flights_[worker] = {};
-  for (unsigned tried = 0; tried < kTriedApart; ++tried) {
-    if (!pick(wanted, path)) return false;
-    if (!path->empty() || wanted->is_cold || wanted->is_below) return true;
-    if (!is_beside_another(*wanted, worker)) {
-      flights_[worker] = {wanted->object, raw(wanted->first), wanted->count};
-      return true;
-    }
-    streams_.put_back(*wanted);
-    *wanted = {};
-  }
-  is_held_back_ = true;
-  return false;
-}
-
-// Its place in the file is free. Requires: the lock.
-void Prefetcher::land(unsigned worker) {
-  flights_[worker] = {};
-  if (std::exchange(is_held_back_, false)) changed_.notify_all();
-}
-
 // False when there is nothing to do.
-bool Prefetcher::work_once(unsigned worker, Actor& actor, std::unique_lock<std::mutex>& lock) {
+bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   CAIRN_CHECK(lock.owns_lock());
   WantedBlocks wanted;
   std::string path;
-  if (!pick_apart(worker, &wanted, &path)) return false;
+  if (!pick(&wanted, &path)) return false;
   const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
-  const std::vector<FileOfProcess> said = streams_.said_to_be_needed(wanted);
   lock.unlock();
-  const bool has_waited = wait_for_demand(memory_, slots, said);
-  // The program has read on meanwhile.
-  if (has_waited && path.empty() && !wanted.is_cold) {
-    lock.lock();
-    streams_.put_back(wanted);
-    wanted = {};
-    if (!pick_apart(worker, &wanted, &path)) return false;
-    lock.unlock();
-  }
+  wait_for_demand(memory_, slots);
   Outcome outcome = Outcome::kDone;
   {
     const std::shared_lock<std::shared_mutex> fetching(fetching_);
     outcome = path.empty() ? fetch(actor, &wanted) : fetch_file(actor, path, slots);
   }
   lock.lock();
-  land(worker);
   if (!path.empty()) {
     give_back_file(std::move(path), outcome);
   } else if (outcome == Outcome::kDone) {

@@ -15,7 +15,6 @@
 // Ownership: borrows what its options name; owns its threads.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -92,18 +91,9 @@ class Prefetcher final : public AccessObserver {
   std::string predictor_name(unsigned number) const;
 
  private:
-  // What a worker is fetching; nothing without a count.
-  struct Flight {
-    ObjectIndex object = ObjectIndex::kNone;
-    std::uint64_t first = 0;  // block
-    std::uint64_t count = 0;
-  };
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
   void work(unsigned worker);
-  bool work_once(unsigned worker, Actor& actor, std::unique_lock<std::mutex>& lock);
-  bool is_beside_another(const WantedBlocks& wanted, unsigned worker) const;
-  bool pick_apart(unsigned worker, WantedBlocks* wanted, std::string* path);
-  void land(unsigned worker);
+  bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
   bool pick(WantedBlocks* wanted, std::string* path);
   Outcome fetch(Actor& actor, WantedBlocks* wanted);
   // False when the descriptor is no longer that file's.
@@ -141,8 +131,6 @@ class Prefetcher final : public AccessObserver {
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
-  std::array<Flight, kWorkers> flights_;        // of each worker
-  bool is_held_back_ = false;                   // a worker has left all that there was to the other
   bool awaits_reader_ = false;                  // of files that were declared just now
   unsigned file_tries_ = 0;                     // in a row that found no room
   // Names of files that were fetched: their reader may close them before a look in /proc finds the

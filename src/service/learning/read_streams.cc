@@ -397,13 +397,6 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
     stream.forget_wanted();
     return;
   }
-  put_back(wanted);
-}
-
-void ReadStreams::put_back(const WantedBlocks& wanted) {
-  const std::shared_ptr<Stream> known = wanted.stream.lock();
-  if (known == nullptr) return;
-  Stream& stream = *known;
   const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
   const bool is_by_heat = wanted.predictor == kByHeat;
   if (wanted.is_for_below) {
@@ -413,16 +406,6 @@ void ReadStreams::put_back(const WantedBlocks& wanted) {
   std::deque<BlockRun>& asked = wanted.predictor == kAdvised ? stream.needed : stream.wanted;
   (is_by_heat ? stream.hot : asked).push_front(run);
   list(stream);
-}
-
-std::vector<FileOfProcess> ReadStreams::said_to_be_needed(const WantedBlocks& wanted) const {
-  if (wanted.predictor != kAdvised) return {};
-  // Nothing of its stream may be left to fetch behind it.
-  std::vector<FileOfProcess> said{{wanted.owner.slot(), wanted.object}};
-  streams_.for_each([&said](const Stream& stream) {
-    if (!stream.needed.empty()) said.push_back({stream.owner.slot(), stream.object});
-  });
-  return said;
 }
 
 void ReadStreams::want_hot(ObjectIndex object, BlockRun run, bool is_for_below) {

@@ -44,13 +44,6 @@ struct WantedBlocks {
   bool is_cold = false;       // they are to leave RAM for hotter ones
 };
 
-struct FileOfProcess {
-  std::uint16_t slot = 0;
-  ObjectIndex file = ObjectIndex::kNone;
-
-  friend bool operator==(const FileOfProcess&, const FileOfProcess&) = default;
-};
-
 // What ReadStreams keeps of a stream.
 struct ReadStream : std::enable_shared_from_this<ReadStream> {
   ObjectIndex object = ObjectIndex::kNone;
@@ -120,13 +113,8 @@ class ReadStreams {
   // A part of a file is wanted for its score, in RAM or (`is_for_below`) in a file tier. Nothing
   // happens unless a program has the file open.
   void want_hot(ObjectIndex object, BlockRun run, bool is_for_below);
-  // It was not fetched for now, and stays the soonest of its stream.
-  void put_back(const WantedBlocks& wanted);
   // It could not be fetched: again later, or (`for_good`) never of this stream.
   void give_back(const WantedBlocks& wanted, bool for_good);
-  // If what is wanted is something that a program has said it needs: all files of which that is so,
-  // with their readers. Else none.
-  std::vector<FileOfProcess> said_to_be_needed(const WantedBlocks& wanted) const;
   // Something of the stream was fetched.
   static void note_fetched(const WantedBlocks& wanted);
   bool wants_any() const { return !active_.empty() || !beyond_.empty(); }

@@ -126,27 +126,6 @@ TEST_F(ReadStreamsTest, RulesAndAdviceSilenceOrAskForAll) {
   EXPECT_TRUE(wanted().empty());
 }
 
-TEST_F(ReadStreamsTest, WhereAProgramSaysWhatItNeedsItsReadsOfThatFileAreNoReasonToWait) {
-  constexpr std::uint16_t kAnother = 4;
-  using Said = std::vector<FileOfProcess>;
-  for (const std::uint16_t slot : {kSlot, kAnother}) {
-    stream_ = slot;
-    ToldAccess advice = told(AccessKind::kAdvice, 0, 2 * kBlockBytes, slot);
-    advice.event.advice = POSIX_FADV_WILLNEED;
-    take(advice);
-  }
-  WantedBlocks next;
-  ASSERT_TRUE(streams_.next(16, &next));
-  EXPECT_EQ(next.owner.slot(), kSlot);
-  EXPECT_EQ(streams_.said_to_be_needed(next), (Said{{kSlot, object_}, {kAnother, object_}}));
-  ASSERT_TRUE(streams_.next(16, &next));
-  EXPECT_EQ(streams_.said_to_be_needed(next), (Said{{kAnother, object_}}));
-  stream_ = 5;
-  for (std::uint64_t block = 10; block < 14; ++block) read_block(block);
-  ASSERT_TRUE(streams_.next(16, &next));
-  EXPECT_TRUE(streams_.said_to_be_needed(next).empty()) << "it is foreseen, not asked for";
-}
-
 TEST_F(ReadStreamsTest, ReadsThatComeLateAreReadFurtherAhead) {
   std::size_t first = 0;
   for (std::uint64_t block = 0; block < 200; ++block) {
