@@ -4,8 +4,8 @@
 One program writes and reads a file in RAM by small calls, which is where a cost shows most: each call takes a
 microsecond, and nobody waits for a device. Its runs alternate: with nothing recorded (--no-report), as every run is
 sampled, and for a page (--report). Compared are the seconds inside its calls, of the whole `cairn run`, with its node,
-and of the processor for launcher and program, which others on the machine disturb least. The processor time of a service is what the scheduler has counted, at rest and while a program works, without
-`cairn top` and with it.
+and of the processor for launcher and program, which others on the machine disturb least. The processor time of a
+service is what the scheduler has counted, at rest and while a program works, without `cairn top` and with it.
 """
 import resource
 import statistics
