@@ -9,6 +9,8 @@
 #include <map>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
+#include "base/testing/without_threads.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/log_scan.h"
 
@@ -217,6 +219,18 @@ TEST_F(Tier, WhatIsNotRetiredStaysOverManyNodes) {
   ASSERT_TRUE(log->close().is_ok());
   log.reset();
   EXPECT_EQ(open()->leftovers(), 0U);
+}
+
+TEST(DurableLog, ALimitOfThreadsIsAnErrorThatSaysSo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody whom limits concern";
+  const cairn::testing::TemporaryFolder folder("log");
+  ASSERT_EQ(::chown(folder.path().c_str(), cairn::testing::kNobody, cairn::testing::kNobody), 0);
+  const int outcome = cairn::testing::run_without_threads([&] {
+    const auto log = DurableLog::open(folder.path(), {.capacity_bytes = 64U << 20});
+    if (log) return 1;
+    return log.status().message().find("cannot start a thread") == std::string::npos ? 2 : 0;
+  });
+  EXPECT_EQ(outcome, 0);
 }
 
 }  // namespace

@@ -441,6 +441,11 @@ Status LogCore::close() {
     // with this log.
     result = lsn ? commit_until(*lsn, nullptr) : lsn.status();
   }
+  stop_threads();
+  return result;
+}
+
+void LogCore::stop_threads() {
   {
     const Lock lock(mutex_);
     is_closing_ = true;
@@ -450,7 +455,6 @@ Status LogCore::close() {
   }
   if (flusher_.joinable()) flusher_.join();
   if (preparer_.joinable()) preparer_.join();
-  return result;
 }
 
 }  // namespace cairn::durable

@@ -101,6 +101,7 @@ class LogCore {
   bool is_pressed(const Lock& lock) const;
   void tell_pressure(Lock& lock);
   Lsn written(const Lock& lock) const;
+  void stop_threads();
   void flush_loop();
   void await_company(Lock& lock);
   bool flush_once(Lock& lock);

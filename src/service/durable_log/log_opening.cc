@@ -2,6 +2,7 @@
 //
 // How a log is opened: what is there is taken over, and a new segment begins.
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,14 @@ Status LogCore::start(FoundLog* found) {
   leftovers_ = objects_.live_objects();
   free_segments(lock);
   if (!failure_.is_ok()) return failure_;
-  flusher_ = std::thread([this] { flush_loop(); });
-  preparer_ = std::thread([this] { prepare_loop(); });
+  try {
+    preparer_ = std::thread([this] { prepare_loop(); });
+    flusher_ = std::thread([this] { flush_loop(); });
+  } catch (const std::system_error& problem) {
+    lock.unlock();
+    stop_threads();
+    return Status::from_errno(problem.code().value(), "cannot start a thread of the durable log");
+  }
   return Status::ok();
 }
 

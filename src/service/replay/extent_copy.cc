@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
@@ -182,20 +183,22 @@ void ExtentCopy::run(std::span<CopyTask> tasks) {
   const std::vector<Piece> pieces = pieces_of(tasks);
   std::uint64_t bytes = 0;
   for (const CopyTask& task : tasks) bytes += task.file->bytes();
-  if (bytes > kCopyChunkBytes) return run_threads(pieces);
+  if (bytes > kCopyChunkBytes && run_threads(pieces)) return;
   produce(pieces, [this](Chunk chunk) {
     consume(chunk);
     give_back(std::move(chunk.bytes));
   });
 }
 
-void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
+// False, and nothing is done, where the system gives no thread.
+bool ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Chunk> chunks;
   std::uint64_t waiting_bytes = 0;
   bool is_read = false;
-  std::thread reader([&] {
+  std::thread reader;
+  const auto read = [&] {
     produce(pieces, [&](Chunk chunk) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return waiting_bytes < kChunksAhead * kCopyChunkBytes; });
@@ -206,7 +209,12 @@ void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
     const std::lock_guard lock(mutex);
     is_read = true;
     changed.notify_all();
-  });
+  };
+  try {
+    reader = std::thread(read);
+  } catch (const std::system_error&) {
+    return false;
+  }
   std::unique_lock lock(mutex);
   while (true) {
     changed.wait(lock, [&] { return !chunks.empty() || is_read; });
@@ -223,6 +231,7 @@ void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
   CAIRN_CHECK(waiting_bytes == 0);
   lock.unlock();
   reader.join();
+  return true;
 }
 
 }  // namespace cairn::durable

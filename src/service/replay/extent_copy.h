@@ -70,7 +70,7 @@ class ExtentCopy {
   std::vector<std::byte> take_bytes();
   void give_back(std::vector<std::byte> bytes);
   static int write_chunk(int fd, const Chunk& chunk);
-  void run_threads(const std::vector<Piece>& pieces);
+  bool run_threads(const std::vector<Piece>& pieces);
 
   std::uint64_t log_;
   const std::vector<LogSegment>& segments_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/testing/temporary_folder.h"
+#include "base/testing/without_threads.h"
 
 namespace cairn::durable {
 namespace {
@@ -29,6 +30,21 @@ TEST(ExtentCopy, ARecordWhoseSegmentIsGoneIsDamaged) {
   ASSERT_EQ(::fstat(fd, &status), 0);
   EXPECT_EQ(status.st_size, 0) << "nothing was written";
   ::close(fd);
+}
+
+TEST(ExtentCopy, MuchIsCopiedWhereNoThreadCanBeStarted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody whom limits concern";
+  PendingFile file;
+  file.state.size = 3 * kCopyChunkBytes;
+  file.records.push_back({.segment = 7, .at = 0, .bytes = 0, .sum = 1, .lsn = Lsn{3}});
+  file.extents[0] = {.end = file.state.size, .record = 0, .skip = 0};
+  file.records[0].bytes = static_cast<std::uint32_t>(file.state.size);
+  const std::vector<LogSegment> none;
+  const int damaged = cairn::testing::run_without_threads([&] {
+    return static_cast<int>(
+        ExtentCopy(1, none, [](std::uint64_t) {}).run(file, STDOUT_FILENO).damaged.size());
+  });
+  EXPECT_EQ(damaged, 1);
 }
 
 }  // namespace
