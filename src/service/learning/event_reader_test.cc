@@ -105,9 +105,9 @@ TEST_F(EventReaderTest, GoesOnFromARingThatOnlySaysThatItIsFull) {
   EventReader reader(memory_, streams_);
   reader.add(*this);
   tell(2, 7, AccessKind::kHit);
-  // The head is the third word.
+  // The head is the second word.
   const std::uint32_t head = EventRing::kEntries - 1;
-  std::memcpy(reinterpret_cast<char*>(&memory_.events(2)) + 2 * sizeof head, &head, sizeof head);
+  std::memcpy(reinterpret_cast<char*>(&memory_.events(2)) + sizeof head, &head, sizeof head);
   reader.take();
   ASSERT_EQ(seen_.size(), 1U);
   EXPECT_EQ(reader.counts().lost, EventRing::kEntries - 2);
