@@ -11,6 +11,7 @@ workload visits is reported; it is an error when it is in none of the lists belo
 """
 
 import argparse
+import functools
 import mmap
 import os
 import random
@@ -19,6 +20,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -108,8 +110,16 @@ def small_files(_options, _logs):
             "mv gone moved; done; exec 3>nameless; echo x >&3; rm nameless; echo y >&3; exec 3>&-; cat all | cksum"]
 
 
+@functools.cache
+def still_sources():
+    """Files to copy that stay as they are for as long as this runs, whoever works on the project meanwhile."""
+    kept = tempfile.TemporaryDirectory(prefix="cairn-sources-")
+    shutil.copytree(HERE.parent.parent / "src/memory/arena", Path(kept.name) / "arena")
+    return kept
+
+
 def copying(_options, _logs):
-    source = HERE.parent.parent / "src/memory/arena"
+    source = Path(still_sources().name) / "arena"
     script = ('cp -r "$1" a; tar --mtime=@0 --sort=name -cf t.tar a; tar -xf t.tar --one-top-level=b; '
               'cat b/a/*.h | cksum')
     return ["sh", "-c", script, "sh", str(source)]
