@@ -4,12 +4,15 @@
 CAIRN_TRACES names a directory with traces of real I/O; without it the generated streams alone are run. A cell is a
 stream at one capacity, 1 to 40 % of its pages. An expert closes the part of the gap between LRU and MIN
 by which it misses less than LRU, where the gap is at least half a point of the miss ratio.
+
+Each run draws new streams of the classes of harness/drawn_references.py (CAIRN_BENCH_SEED replays one). Their figures
+are notes by class, without a bar.
 """
 import os
 import pathlib
 import statistics
 
-from harness import references
+from harness import drawn_references, patterns, references
 from harness.errors import BenchError
 
 OURS = "ws-plus"
@@ -24,6 +27,7 @@ GAP_MIN = 0.005
 # The two models of the paper that ws is from, at its cache of 64 pages: most misses in percent.
 MODELS = {"poisson, tau 20": 16.2, "independent, alpha 1": 38.7}
 MODEL_CAPACITY = 64
+DRAWN = "drawn/"
 
 
 def run(bench):
@@ -72,6 +76,9 @@ class Cell:
 def _streams(bench):
     directory = os.environ.get("CAIRN_TRACES", "")
     yield from references.generated(0.02 if bench.quick else 1).items()
+    seed = patterns.new_seed()
+    for name in drawn_references.CLASSES:
+        yield DRAWN + name, drawn_references.drawn(name, seed, 4000 if bench.quick else 80_000)
     if not directory:
         bench.note("no traces of real I/O: CAIRN_TRACES=DIRECTORY names them")
         return
@@ -97,6 +104,8 @@ def _judge(bench, cells):
             bench.at_most(f"{name}, {MODEL_CAPACITY} pages: misses", 100 * cell.misses[OURS] / cell.references,
                           most, "%")
     cells = [cell for cell in cells if cell.is_share]
+    _tell_drawn(bench, [cell for cell in cells if cell.stream.startswith(DRAWN) and cell.has_gap])
+    cells = [cell for cell in cells if not cell.stream.startswith(DRAWN)]
     real = [cell for cell in cells if cell.stream not in references.generated(0.02)]
     hpc = [cell for cell in real if cell.stream.startswith("hpc/")]
     for name, group, least in (("real traces", real, 42), ("HPC traces", hpc, 40)):
@@ -118,6 +127,15 @@ def _judge(bench, cells):
     bench.at_most("cost of a reference", statistics.median(cell.ns[OURS] for cell in cells) / 1000, 1, "us",
                   detail=f"at most {max(cell.ns[OURS] for cell in cells) / 1000:.2f}, lru "
                          f"{statistics.median(cell.ns['lru'] for cell in cells) / 1000:.3f}")
+
+
+def _tell_drawn(bench, cells):
+    for name in dict.fromkeys(cell.stream for cell in cells):
+        own = [cell for cell in cells if cell.stream == name]
+        best = statistics.mean(max(map(cell.gap_closed, FIXED)) for cell in own)
+        over = max(cell.over_best_of(("s3-fifo",)) for cell in own)
+        bench.note(f"{name}: gap closed {_closed_by(own, OURS, 'learned', 's3-fifo')}, best fixed policy in hindsight "
+                   f"{best:.0f} %; at most {over:+.1f} % misses over s3-fifo, in {len(own)} cells")
 
 
 def _closed_by(cells, *experts) -> str:
