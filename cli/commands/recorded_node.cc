@@ -34,10 +34,17 @@ void wait_for_end(SignalWatch* signals, double seconds) {
   }
 }
 
+// Before a file of it is looked for: where no such node runs, this says so.
+NodePaths running_node(const std::string& name) {
+  NodePaths node = select_node(name);
+  const ControlClient answers(node);
+  return node;
+}
+
 }  // namespace
 
 RecordedNode::RecordedNode(const std::string& name)
-    : node_(select_node(name)), directory_(make_trace_directory()) {
+    : node_(running_node(name)), directory_(make_trace_directory()) {
   CAIRN_CHECK(!node_.name.empty());
   looked_at_.name = node_.name;
 }

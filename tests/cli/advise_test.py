@@ -308,7 +308,7 @@ class Advise(CommandTest):
         self.refused("advise", says=["no trace, no node and no program", "--trace FILE"])
         self.refused("advise", "--trace", loop, "--", "true", says="exclude each other")
         self.refused("advise", "--node", "n", "--", "true", says="exclude each other")
-        self.refused("advise", "--node", "nowhere", says="nowhere")
+        self.refused("advise", "--node", "nowhere", says="no node named nowhere")
         self.refused("advise", "--node", "a/../b", says="a/../b")
         self.refused("advise", "--node", "n", "--seconds", "0", says="--seconds")
         self.refused("advise", "--trace", loop, "--seconds", "3", says="--seconds without --node")
