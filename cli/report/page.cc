@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kCommandShown = 400;
 
-std::string command_of(const Json& run) {
+std::string words_of_run(const Json& run) {
   const bool has_own = !member(run, "command_line").empty();
   const Json& words = member(has_own ? run : member(run, "timeline"), "command_line");
   std::string command;
@@ -98,7 +98,7 @@ std::string header_of(const Json& run, const Verdict& verdict) {
       "<header><p class=\"kind\">Cairn report{}{}</p>\n<h1 "
       "id=\"verdict\">{}</h1>\n<p><code>{}</code></p>\n",
       date_of(run).empty() ? "" : " of the run of ", date_of(run), escaped(verdict.sentence),
-      escaped(command_of(run)));
+      escaped(words_of_run(run)));
   for (const std::string& remark : verdict.remarks)
     html += fmt::format("<p class=\"remark\" role=\"note\">{}</p>\n", escaped(remark));
   html += facts(run);
@@ -124,7 +124,7 @@ std::string header_of(const Json& run, const Verdict& verdict) {
 std::string report_page(const Json& run) {
   const Verdict verdict = verdict_of(run);
   CAIRN_CHECK(!verdict.sentence.empty());
-  const std::string name = member(run, "command_line").empty() ? "a run" : command_of(run);
+  const std::string name = member(run, "command_line").empty() ? "a run" : words_of_run(run);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head><meta "
       "charset=\"utf-8\"/>{}<meta name=\"viewport\" content=\"width=device-width, "
