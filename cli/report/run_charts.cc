@@ -32,17 +32,26 @@ Chart empty_chart(const Json& run, const Series& series, const char* id, const c
   return chart;
 }
 
+// One line for each tier that the record has the series of.
+void add_tiers(const Json& run, const Series& series, const std::string& key,
+               const std::string& word, Chart* chart) {
+  CAIRN_CHECK(chart != nullptr);
+  const bool is_rate = chart->unit == ChartUnit::kBytesPerSecond;
+  const std::vector<std::string> tiers = tier_names(run);
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    const std::string name = key + tiers[tier];
+    if (!series.has(name)) continue;
+    chart->lines.push_back(
+        {word + tiers[tier], tier_colour(tier), is_rate ? series.rate(name) : series.of(name)});
+  }
+}
+
 Chart read_chart(const Json& run, const Series& series) {
   Chart chart = empty_chart(run, series, "reads", "Reads");
   chart.note = "by where the bytes came from.";
   chart.unit = ChartUnit::kBytesPerSecond;
   chart.is_stacked = true;
-  const std::vector<std::string> tiers = tier_names(run);
-  for (size_t tier = 0; tier < tiers.size(); ++tier) {
-    if (series.has("hit_bytes." + tiers[tier]))
-      chart.lines.push_back(
-          {"from " + tiers[tier], tier_colour(tier), series.rate("hit_bytes." + tiers[tier])});
-  }
+  add_tiers(run, series, "hit_bytes.", "from ", &chart);
   chart.lines.push_back({"from the store", kStoreColour, series.rate("miss_bytes")});
   return chart;
 }
@@ -75,12 +84,7 @@ Chart level_chart(const Json& run, const Series& series) {
   Chart chart = empty_chart(run, series, "levels", "In the tiers");
   chart.note = "room in use, and of it dirty: not stored yet.";
   chart.unit = ChartUnit::kBytes;
-  const std::vector<std::string> tiers = tier_names(run);
-  for (size_t tier = 0; tier < tiers.size(); ++tier) {
-    if (series.has("used_bytes." + tiers[tier]))
-      chart.lines.push_back(
-          {"used in " + tiers[tier], tier_colour(tier), series.of("used_bytes." + tiers[tier])});
-  }
+  add_tiers(run, series, "used_bytes.", "used in ", &chart);
   chart.lines.push_back({"dirty", kStoreColour, series.of("dirty_bytes")});
   return chart;
 }
