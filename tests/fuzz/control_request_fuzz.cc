@@ -56,7 +56,7 @@ struct Scene {
             memory, clients, unserved, [] { return true; },
             [this] { return Audit::Stillness(no_fetches); }),
         reaper(memory, clients, audit, [](const SweepCounts&) {}),
-        learners(registries.config, memory, clients, registries.placement),
+        learners(registries.config, memory, clients, registries.placement, registries.files),
         report(registries.config, memory, learners.events(), nullptr, nullptr),
         durability(memory, registries.files, registries.flusher, log),
         drain(memory, registries.files, registries.flusher, durability),
