@@ -21,6 +21,8 @@ constexpr const char* kCachePlaces = "rdcc_nslots";
 constexpr std::size_t kOfTheFile = SIZE_MAX;
 
 constexpr std::uint64_t kRowBytesMost = std::uint64_t{64} << 20;
+// HDF5 needs some hundred bytes more for each chunk.
+constexpr std::uint64_t kChunkBytesLeast = 4096;
 constexpr std::uint64_t kPlacesMost = std::uint64_t{1} << 20;
 constexpr std::size_t kPlacesOfAFile = 521;  // at least, unless the program chooses
 
@@ -64,6 +66,7 @@ std::optional<ChunkRoom> room_wanted(const OpenFile& file, const DatasetCreation
   // Parts of a chunk that is larger than the cache are written past it, unless it is packed.
   std::uint64_t chunk_bytes = cell_bytes;
   for (const std::uint64_t cells : chunk.all()) chunk_bytes *= cells;
+  if (chunk_bytes < kChunkBytesLeast) return std::nullopt;
   const bool is_written_past =
       chunk_bytes > file.chunk_room && call.H5Pget_nfilters(dataset.creation) <= 0;
   return is_written_past ? std::nullopt : room;
