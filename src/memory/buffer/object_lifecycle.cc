@@ -321,7 +321,10 @@ int store_object(const ObjectAccess& access, bool durable) {
     const std::uint32_t failures = object.sync_failures.load();
     const std::uint32_t owed = object.store_owed.load();
     result = access.backing.sync(SyncDepth::kAll);
-    if (result < 0 && result != -EINVAL) redirty_object(actor, access.index);
+    if (result < 0 && result != -EINVAL) {
+      object.note_sync_failure();
+      redirty_object(actor, access.index);
+    }
     // A failure that others have heard of may be one of these bytes'.
     if (result == 0 && object.sync_failures.load() == failures) object.note_store_paid(owed);
   }
