@@ -9,13 +9,20 @@ namespace {
 // No look at the store agrees with this one.
 constexpr std::int64_t kNeverSeenNs = INT64_MIN;
 
+// Requires: the object's lock. What the kernel's users have written is in the store, and nobody has
+// made it safe there: said before the file is buffered again, and the log asked for it.
+void end_through(Object& object, std::uint32_t bits) {
+  object.note_store_owed();
+  object.through.fetch_and(~bits, std::memory_order_seq_cst);
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+}
+
 // Requires: the object's lock.
 void end_if_nobody_has_it_open(Object& object) {
   if (object.opens.load(std::memory_order_seq_cst) != 0 || !is_through_abandoned(object)) return;
   // An open that is under way may have looked at the store before the kernel's last user wrote.
   object.store_ctime_ns.store(kNeverSeenNs, std::memory_order_seq_cst);
-  object.through.store(0, std::memory_order_seq_cst);
-  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+  end_through(object, ~std::uint32_t{0});
 }
 
 }  // namespace
@@ -55,8 +62,7 @@ void end_abandoned_through(const ObjectAccess& access) {
   // Another process may have ended it meanwhile and have written: then the store's size is not the
   // file's. A process that cannot look leaves it to the next.
   if (!is_through_abandoned(object) || !adopt_kernel_state(access)) return;
-  object.through.fetch_sub(kThroughAbandoned, std::memory_order_seq_cst);
-  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+  end_through(object, kThroughAbandoned);
 }
 
 void end_suspected_through(const ObjectAccess& access) {
@@ -69,8 +75,7 @@ void end_suspected_through(const ObjectAccess& access) {
   }
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   if (!is_through_suspected(object) || !adopt_kernel_state(access)) return;
-  object.through.fetch_and(~(kThroughSuspected | kThroughAbandoned), std::memory_order_seq_cst);
-  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+  end_through(object, kThroughSuspected | kThroughAbandoned);
 }
 
 void forget_abandoned_through(Actor& actor, ObjectIndex index) {

@@ -163,8 +163,9 @@ void note_rewritten(Object& object, std::uint64_t size) {
   if (size == 0) note_replacing(object);
 }
 
-// True for an empty file that is cut and was surely there before that open: none is cut that its
-// birth time shows to be new. The clocks of other hosts prove nothing.
+// True for an empty file that is cut and was there before: no open cuts one that its birth time
+// shows to be new. The clocks of other hosts prove nothing. A program that cuts what it has just
+// made by a call of its own pays as well, as it does with ext4.
 bool was_there_before(const Object& object) {
   return object.is_in_log() || (object.birth_ns != 0 && !object.has(kObjectRemote));
 }

@@ -176,7 +176,9 @@ struct Object {
     sync_failures.store(0, std::memory_order_relaxed);
     cut_writes.store(0, std::memory_order_relaxed);
     store_trouble.store(0, std::memory_order_relaxed);
-    store_owed.store(0, std::memory_order_relaxed);
+    // The count goes on: an fsync of the last object's pays nothing of the next one's.
+    store_owed.store(store_owed.load(std::memory_order_relaxed) & ~std::uint32_t{1},
+                     std::memory_order_relaxed);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
