@@ -30,7 +30,7 @@ enum class Counter : std::uint8_t {
   kEvictedBlocks,
   kPromotedBlocks,
   kDemotedBlocks,
-  kIoCycles,  // time inside data calls (cycle_clock.h); plain hits are sampled
+  kIoCycles,  // time inside data calls (cycle_clock.h); plain hits and short writes are sampled
   kOpens,
   kArrayBytes,  // of the hits in RAM: chunks of arrays, unpacked or gathered
   kCount

@@ -54,7 +54,7 @@ void note_first_use(Actor& actor, const LockedBlock& block);
 void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
                         std::uint64_t started);
 // Lets the service learn from a program's call, which met Actor::met at the worst, if it wants to
-// know of such calls: `level` is theirs.
+// know of such calls: `level` is theirs. `started`: 0 for now.
 inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
                         std::uint64_t started, EventLevel level) {
   if (__builtin_expect(access.actor.memory->event_board().wants(level), 0))

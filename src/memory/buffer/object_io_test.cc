@@ -267,6 +267,20 @@ TEST_P(ObjectIo, AClosedFileOnANetworkIsLeftToTheFlusher) {
   access().object().clear(kObjectUnlinked);
 }
 
+TEST_P(ObjectIo, ShortWritesIntoMemoryAreTimedBySample) {
+  const bool in_memory = GetParam().memory_slabs != 0;
+  const auto cycles_of_a_write = [this](std::size_t length) {
+    const std::uint64_t before = actor_.counters->get(Counter::kIoCycles);
+    EXPECT_EQ(write_object(access(), 0, buffer_.data(), length), static_cast<ssize_t>(length));
+    return actor_.counters->get(Counter::kIoCycles) - before;
+  };
+  EXPECT_GT(cycles_of_a_write(100), 0u) << "a bucket is taken";
+  for (unsigned write = 1; write < Actor::kSampleEvery / 2; ++write)
+    EXPECT_EQ(cycles_of_a_write(100) == 0, in_memory) << write;
+  EXPECT_GT(cycles_of_a_write(100), 0u) << "the sample";
+  EXPECT_GT(cycles_of_a_write(8192), 0u) << "long ones are timed";
+}
+
 TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
   constexpr int kThreads = 3;
   std::vector<std::thread> threads;

@@ -83,8 +83,9 @@ struct ReadRequest {
           !copy_resident(memory, bucket, {index, wide_number, begin, length, request.out}), 0)) {
     return false;
   }
-  actor.count(Counter::kReadHits, 1);
-  actor.count(Counter::kPlainHitBytes, length);
+  CounterShard& counters = *actor.counters;
+  counters.add(Counter::kReadHits, 1);
+  counters.add(Counter::kPlainHitBytes, length);
   return true;
 }
 

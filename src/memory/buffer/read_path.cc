@@ -278,7 +278,7 @@ void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::s
   if (access.stream == DescriptionIndex::kNone) return;
   AccessEvent event;
   event.offset = offset;
-  event.cycles = started;
+  event.cycles = started != 0 ? started : cycle_count();
   event.object = access.index;
   event.length = static_cast<std::uint32_t>(std::min<std::size_t>(length, UINT32_MAX));
   event.stream = access.stream;

@@ -72,6 +72,10 @@ struct Actor {
   bool is_sampled() const {
     return counters->get(Counter::kReadHits) % kSampleEvery == kSampleEvery / 2;
   }
+  // The same of a short write whose bytes go to a block in RAM at once.
+  bool is_sampled_write() const {
+    return counters->get(Counter::kWrites) % kSampleEvery == kSampleEvery / 2;
+  }
   // The name under which it takes the locks of blocks.
   BlockWorker worker() const { return BlockWorker{&memory->catalog(), self}; }
 };
