@@ -57,8 +57,8 @@ cairn_module(frontends/files    NO_EXCEPTIONS
              DEPS memory/catalog memory/backing memory/buffer
                   frontends/client frontends/libc frontends/paths frontends/descriptors)
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
-             DEPS memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
-                  frontends/processes)
+             DEPS memory/tiers memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
+                  frontends/processes frontends/files)
 cairn_module(frontends/mpi_interface NO_EXCEPTIONS)
 cairn_module(frontends/mpi      NO_EXCEPTIONS HOOKS
              DEPS frontends/mpi_interface frontends/client frontends/libc frontends/paths frontends/processes)

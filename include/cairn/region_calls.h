@@ -126,6 +126,12 @@ int cairn_array_news(const struct CairnArrayNews* news);
 int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions,
                      uint64_t* numbers);
 
+/* Brings a part of the file into the tiers, in large pieces, before the program reads it in small
+ * ones. Blocks that are there are passed over; for those that others are bringing in it waits.
+ * -ENOSPC: RAM has no room for the rest. -EBADF, or the error of the backing store: not all of it
+ * could be read. -ENOTSUP: as above. */
+int cairn_array_fetch(int descriptor, uint64_t offset, uint64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

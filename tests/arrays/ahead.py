@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Packed datasets whose chunks the node unpacks before they are read, and selections with steps whose bytes it brings
-in: programs read what was written, and the node says how much it had ready."""
+in, and boxes of many rows: programs read what was written, and the node says how much it had ready."""
 
 import json
 import os
@@ -82,9 +82,17 @@ def steps_are_there_before_they_are_read(scene):
     assert advised > 0, fetches
 
 
+def a_slab_is_read_once_in_large_pieces(scene):
+    scene.run("read_columns")
+    calls = [json.loads((scene.directory.parent / f"calls.{number}").read_text()) for number in range(4)]
+    # 32 MiB in pieces of one. Without that each block is a call of somebody.
+    assert sum(one[0] for one in calls) < 100, calls
+    assert 30 << 20 < sum(one[1] for one in calls) < 36 << 20, calls
+
+
 SCENES = (chunks_are_there_before_they_are_read, rows_are_there_before_they_are_read,
           a_file_that_is_written_anew_reads_as_the_new_one, edges_without_filters_are_left_to_hdf5,
-          steps_are_there_before_they_are_read)
+          steps_are_there_before_they_are_read, a_slab_is_read_once_in_large_pieces)
 
 
 def main():

@@ -4,6 +4,8 @@
 Usage: ahead_programs.py NAME
 """
 
+import json
+import os
 import subprocess
 import sys
 import time
@@ -36,6 +38,10 @@ def steps():
     return np.arange(1 << 21, dtype="i4")
 
 
+def columns():
+    return np.arange(1 << 23, dtype="i4").reshape(4096, -1)
+
+
 def boxes():
     for row in range(0, SHAPE[0], BOX):
         for column in range(0, SHAPE[1], BOX):
@@ -57,6 +63,8 @@ def make():
     write("a.h5", 1)
     with h5py.File("steps.h5", "w") as file:
         file["x"] = steps()
+    with h5py.File("columns.h5", "w") as file:
+        file["x"] = columns()
 
 
 def read_kind(file, name, expected, which=slice(None)):
@@ -78,6 +86,39 @@ def read_steps():
             expected = steps()[first:first + part].reshape(-1, 2048)[:, :256]
             assert (found == expected.ravel()).all(), f"the steps from {first} on read as something else"
             time.sleep(COMPUTE_SECONDS)
+
+
+def calls_of_the_store():
+    """(calls, bytes) of this process that the kernel has read for it."""
+    with open("/proc/self/io", encoding="ascii") as file:
+        lines = dict(line.split(": ") for line in file)
+    return np.array([int(lines["syscr"]), int(lines["rchar"])])
+
+
+def read_columns():
+    """Four processes have a quarter of each row each: all blocks are everybody's."""
+    ready, go = os.pipe()
+    expected = columns()
+    children = []
+    for number in range(4):
+        if children.append(os.fork()) or children[-1] != 0:
+            continue
+        os.close(go)
+        with h5py.File("columns.h5", "r") as file:
+            data = file["x"]
+            os.read(ready, 1)
+            before = calls_of_the_store()
+            found = data[:, number * 512:(number + 1) * 512]
+            calls = (calls_of_the_store() - before).tolist()
+        assert (found == expected[:, number * 512:(number + 1) * 512]).all(), number
+        with open(f"../calls.{number}", "w", encoding="ascii") as file:
+            json.dump(calls, file)
+        os._exit(0)
+    os.close(ready)
+    time.sleep(1)
+    os.close(go)
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def read_all():

@@ -30,7 +30,7 @@ class Fetching final : public AccessObserver {
   void on_accesses(std::span<const ToldAccess> batch) override {
     for (const ToldAccess& told : batch) streams_.take(told);
     WantedBlocks wanted;
-    for (int turn = 0; turn < 64 && streams_.next(16, &wanted); ++turn)
+    for (int turn = 0; turn < 64 && streams_.next(16, {}, &wanted); ++turn)
       CAIRN_CHECK(wanted.count != 0 && wanted.count <= 16);
     for (int turn = 0; turn < 64 && streams_.next_beyond(16, 256, &wanted); ++turn)
       CAIRN_CHECK(wanted.count != 0 && wanted.count <= 16);

@@ -173,7 +173,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
     std::generate(batch.begin(), batch.end(), [&] { return programs.next(); });
     table.follow(batch);
     for (const ToldAccess& each : batch) streams.take(each);
-    for (WantedBlocks wanted; streams.next(16, &wanted);) ReadStreams::note_fetched(wanted);
+    for (WantedBlocks wanted; streams.next(16, {}, &wanted);) ReadStreams::note_fetched(wanted);
     future.on_accesses(batch);
     learned.on_accesses(batch);
     heat.on_accesses(batch);

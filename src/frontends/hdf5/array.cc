@@ -142,19 +142,31 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
   return true;
 }
 
-std::optional<arrays::ByteRun> Array::in_the_file(std::optional<arrays::ByteRun> run) const {
-  if (run) run->offset += in_file_.offset;
+arrays::ByteRun Array::in_the_file(arrays::ByteRun run) const {
+  run.offset += in_file_.offset;
   return run;
 }
 
 std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
   CAIRN_DCHECK(ahead_.has_value());
-  return in_the_file(ahead_->observe(box));
+  const auto run = ahead_->observe(box);
+  return run ? std::optional(in_the_file(*run)) : std::nullopt;
 }
 
 std::optional<arrays::ByteRun> Array::follow(const arrays::Hyperslab& selection) {
   CAIRN_DCHECK(ahead_.has_value());
-  return in_the_file(ahead_->observe(selection));
+  const auto run = ahead_->observe(selection);
+  return run ? std::optional(in_the_file(*run)) : std::nullopt;
+}
+
+arrays::ByteRun Array::needed_now(const arrays::Box& box) const {
+  CAIRN_DCHECK(ahead_.has_value());
+  return in_the_file(ahead_->needed_now(box));
+}
+
+arrays::ByteRun Array::needed_now(const arrays::Hyperslab& selection) const {
+  CAIRN_DCHECK(ahead_.has_value());
+  return in_the_file(ahead_->needed_now(selection));
 }
 
 bool Array::look_at_grid() {

@@ -37,6 +37,10 @@ class Array final : public Memory {
   std::optional<arrays::ByteRun> follow(const arrays::Box& box);
   // The same of a selection with steps.
   std::optional<arrays::ByteRun> follow(const arrays::Hyperslab& selection);
+  // HDF5 is about to read that. Returns: the bytes of the file that it needs for that, and would
+  // read in small pieces; of no length where there are none such.
+  arrays::ByteRun needed_now(const arrays::Box& box) const;
+  arrays::ByteRun needed_now(const arrays::Hyperslab& selection) const;
   // The box that the connector below is reading, if the node is to hear of it.
   std::optional<arrays::Box> under_way;
   // Boxes that were read as regions, of which the node had no time to hear yet.
@@ -71,7 +75,7 @@ class Array final : public Memory {
   bool look_at_grid();
   void look_at_filters(hid_t creation, const Dataset& dataset);
   bool look_at_rows(const Dataset& dataset, hid_t transfer);
-  std::optional<arrays::ByteRun> in_the_file(std::optional<arrays::ByteRun> run) const;
+  arrays::ByteRun in_the_file(arrays::ByteRun run) const;
 
   Library& library_;
   arrays::LeftReason unfit_ = arrays::LeftReason::kShape;

@@ -18,7 +18,7 @@ struct Found {
                  find("cairn_region_read", calls.read) && find("cairn_region_keep", calls.keep) &&
                  find("cairn_array_read", calls.tell) && find("cairn_array_news", calls.news) &&
                  find("cairn_packed_read", calls.tell_packed) &&
-                 find("cairn_array_grid", calls.grid);
+                 find("cairn_array_grid", calls.grid) && find("cairn_array_fetch", calls.fetch);
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ struct RegionCalls {
   decltype(&::cairn_packed_read) tell_packed;
   decltype(&::cairn_array_news) news;
   decltype(&::cairn_array_grid) grid;
+  decltype(&::cairn_array_fetch) fetch;
 };
 
 // Null where the process has no such functions.

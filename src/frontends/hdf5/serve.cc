@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "frontends/hdf5/array.h"
 #include "frontends/hdf5/box_reads.h"
@@ -12,6 +14,7 @@
 #include "frontends/hdf5/kept_errors.h"
 #include "frontends/hdf5/packed_reads.h"
 #include "frontends/hdf5/plain_transfer.h"
+#include "frontends/hdf5/regions.h"
 #include "frontends/hdf5/selection.h"
 
 namespace cairn::hdf5 {
@@ -41,6 +44,18 @@ bool are_cells_of_file(const Dataset& dataset, const Array& array, const Dataset
          leave(dataset, LeftReason::kConversion);
 }
 
+// A read waits for so many bytes at most before HDF5 begins with it.
+constexpr std::uint64_t kNowBytesMax = std::uint64_t{256} << 20;
+
+// What HDF5 is about to read row by row comes in large pieces before.
+template <typename Selection>
+void bring_now(const OpenFile& file, const Array& array, const Selection& selection) {
+  const arrays::ByteRun now = array.needed_now(selection);
+  if (now.bytes == 0) return;
+  (void)region_calls()->fetch(file.source.descriptor, now.offset,
+                              std::min(now.bytes, kNowBytesMax));
+}
+
 // The bytes are on their way while the program computes.
 void bring_in(const OpenFile& file, const std::optional<arrays::ByteRun>& run) {
   if (!run) return;
@@ -52,7 +67,10 @@ void bring_in(const OpenFile& file, const std::optional<arrays::ByteRun>& run) {
 bool follow_steps(const Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
   const auto slab = hyperslab_in_file(file.library.call, read.file_space, array.shape());
-  if (slab) bring_in(file, array.follow(*slab));
+  if (slab) {
+    bring_now(file, array, *slab);
+    bring_in(file, array.follow(*slab));
+  }
   return leave(dataset, LeftReason::kSelection);
 }
 
@@ -66,6 +84,7 @@ bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
                           leave(dataset, LeftReason::kSelection)) &&
                          are_cells_of_file(dataset, array, read) &&
                          read_gathered(dataset, array, read, *box);
+  if (!is_served) bring_now(file, array, *box);
   bring_in(file, array.follow(*box));
   return is_served;
 }

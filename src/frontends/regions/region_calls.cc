@@ -14,6 +14,7 @@
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/libc/hook.h"
+#include "frontends/regions/part_fetch.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/region_identity.h"
@@ -194,6 +195,14 @@ int grid_of_array(int descriptor, const ArrayName& name, std::uint32_t dimension
   return 0;
 }
 
+int fetch_part(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (file_of(actor, descriptor) == nullptr) return -ENOTSUP;
+  if (bytes == 0 || offset >= kBlockableBytes || bytes > kBlockableBytes - offset) return -ENOTSUP;
+  PartFetch fetch(*actor, DescriptorTable::find(descriptor)->object, descriptor);
+  return fetch.bring(raw(block_of(offset)), raw(block_of(offset + bytes - 1)) + 1);
+}
+
 void copy_end_of(const char* name, protocol::ArrayNewsMessage* message) {
   constexpr std::size_t kBytes = sizeof message->name;
   const std::size_t length = strlen(name);
@@ -271,6 +280,12 @@ __attribute__((visibility("default"))) int cairn_packed_read(const CairnPackedRe
 __attribute__((visibility("default"))) int cairn_array_news(const CairnArrayNews* news) {
   const cairn::ErrnoKeeper keeper;
   return cairn::tell_news(*news);
+}
+
+__attribute__((visibility("default"))) int cairn_array_fetch(int descriptor, uint64_t offset,
+                                                             uint64_t bytes) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::fetch_part(descriptor, offset, bytes);
 }
 
 __attribute__((visibility("default"))) int cairn_array_grid(int descriptor, const uint64_t name[2],

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/signal_gate.h"
 #include "memory/buffer/block_access.h"
+#include "memory/buffer/store_demand.h"
 #include "memory/tiers/page_seals.h"
 #include "memory/tiers/shared_copy.h"
 
@@ -28,13 +28,8 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   ssize_t got = 0;
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   if (offset < stored) {
-    // Fetching ahead gives way to a program that waits.
-    std::atomic<std::uint32_t>& demands =
-        access.actor.memory->events(access.actor.self.slot()).demands;
-    const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
-    demands.fetch_add(1, std::memory_order_relaxed);
+    const StoreDemand demand(access.actor);
     got = access.backing.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
-    demands.fetch_sub(1, std::memory_order_relaxed);
   }
   if (got < 0) return got;
   const auto had = static_cast<std::size_t>(got);

@@ -48,14 +48,17 @@ class FetchRun {
   }
 
   // From here on they are as good as blocks that a program has read, but for the mark.
-  void release(std::uint8_t predictor) {
+  void release(std::optional<std::uint8_t> predictor) {
     const NodeMemory& memory = *access_.actor.memory;
     for (unsigned at = 0; at < count_; ++at) {
       blocks_[at].fill(pages_touched(0, bytes_of(at)));
       seal_filled(memory, blocks_[at], pages_touched(0, bytes_of(at)));
-      blocks_[at].set_unread(predictor);
-      memory.fetches().note_fetched(predictor, blocks_[at].descriptor().bucket_bytes());
-      memory.journal().note(MoveJournal::kStore, raw(TierId::kMemory), PlacementReason::kFetched,
+      if (predictor) {
+        blocks_[at].set_unread(*predictor);
+        memory.fetches().note_fetched(*predictor, blocks_[at].descriptor().bucket_bytes());
+      }
+      memory.journal().note(MoveJournal::kStore, raw(TierId::kMemory),
+                            predictor ? PlacementReason::kFetched : PlacementReason::kRead,
                             bytes_of(at));
       blocks_[at].unlock();
     }
@@ -87,7 +90,7 @@ class FetchRun {
 }  // namespace
 
 Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned count,
-                    std::uint8_t predictor) {
+                    std::optional<std::uint8_t> predictor) {
   Fetched result;
   const Object& object = access.object();
   const std::uint32_t shape = object.shape_sequence.load(std::memory_order_seq_cst);
@@ -121,7 +124,7 @@ Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned coun
 }
 
 Fetched fetch_missing(const ObjectAccess& access, BlockNumber first, unsigned count,
-                      std::uint8_t predictor) {
+                      std::optional<std::uint8_t> predictor) {
   CAIRN_DCHECK(count != 0 && count <= kFetchBlocksMax);
   Fetched all;
   while (all.blocks < count) {

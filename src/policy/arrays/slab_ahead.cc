@@ -63,6 +63,20 @@ void SlabAhead::judge(const ByteRun& slab) {
   }
 }
 
+ByteRun SlabAhead::needed_now(const Box& box) const {
+  const Coordinates one(box.dimensions(), 1);
+  const ByteRun slab = slab_of(box);
+  const bool is_in_pieces = *box.cells() * cell_bytes_ < slab.bytes;
+  return is_in_pieces ? needed_now(Hyperslab{box.first, box.count, one, box.count}) : ByteRun{};
+}
+
+ByteRun SlabAhead::needed_now(const Hyperslab& selection) const {
+  const ByteRun slab = slab_of(selection.bounds());
+  CAIRN_CHECK(slab.end() <= bytes_);
+  const bool is_worth_it = slab.bytes >= kSlabBytesMin && touched_by(selection) >= slab.bytes / 2;
+  return is_worth_it ? slab : ByteRun{};
+}
+
 std::optional<ByteRun> SlabAhead::observe(const Box& box) {
   CAIRN_CHECK(whole(array_).contains(box) && !box.is_empty());
   const Coordinates one(box.dimensions(), 1);

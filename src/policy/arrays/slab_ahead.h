@@ -16,6 +16,9 @@
 // How much is brought in follows from how much has been read, and whether what was brought in is:
 // a program that reads a column here and there does not cause the whole array to be read.
 //
+// The slab of a read that has begun, in pieces that are in half of its blocks or more, is worth
+// waiting for: row by row it would be so many requests of the device.
+//
 // Units: bytes from the array's first cell on. Thread safety: none.
 #pragma once
 
@@ -43,10 +46,17 @@ class SlabAhead {
   std::optional<ByteRun> observe(const Box& box);
   // The same of a selection with holes. Requires: its bounds are of the array.
   std::optional<ByteRun> observe(const Hyperslab& selection);
+  // The slab of a read that is worth waiting for; of no bytes where there is none. Requires: as
+  // observe().
+  ByteRun needed_now(const Box& box) const;
+  ByteRun needed_now(const Hyperslab& selection) const;
   // Nothing will be brought in any more.
   bool is_done() const { return asked_.end() >= bytes_ || factor_ == 0; }
 
  private:
+  // A box that is in one piece is read with one request.
+  static constexpr std::uint64_t kSlabBytesMin = 4 * kBlockBytes;
+
   ByteRun slab_of(const Box& box) const;
   std::uint64_t touched_by(const Hyperslab& selection) const;
   std::optional<ByteRun> bring(const ByteRun& slab, std::uint64_t touched);

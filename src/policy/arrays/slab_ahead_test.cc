@@ -129,6 +129,22 @@ TEST(SlabAhead, BlocksOfABandAreASlab) {
   EXPECT_GE(run->bytes, std::uint64_t{3} << 19);
 }
 
+// A read waits for its own slab where it wants most of its blocks.
+TEST(SlabAhead, ReadsOfWholeSlabsWaitForThem) {
+  const SlabAhead ahead({1024, 1024}, 4);
+  const ByteRun slab = ahead.needed_now(Box{{256, 0}, {256, 64}});
+  EXPECT_EQ(slab.offset, 256u * 4096);
+  EXPECT_EQ(slab.bytes, 255u * 4096 + 64 * 4);
+  EXPECT_EQ(ahead.needed_now(Box{{256, 0}, {256, 1024}}).bytes, 0u) << "in one piece";
+  EXPECT_EQ(ahead.needed_now(Box{{256, 0}, {16, 64}}).bytes, 0u) << "in a block or two";
+  const SlabAhead wide({std::uint64_t{1} << 24}, 4);
+  const auto every = [&](std::uint64_t cells) {
+    return wide.needed_now(Hyperslab{{0}, {cells}, {64}, {1}}).bytes;
+  };
+  EXPECT_GT(every(std::uint64_t{1} << 14), 0u);
+  EXPECT_EQ(every(std::uint64_t{3} << 14), 0u) << "one block of three";
+}
+
 TEST(SlabAhead, OfCellsThatLieFarApartNothingIsBroughtIn) {
   SlabAhead ahead({std::uint64_t{256} << 20}, 4);
   for (std::uint64_t first = 0; first < 16; ++first)

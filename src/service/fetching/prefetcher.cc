@@ -216,7 +216,7 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
   if (has_budget()) {
     streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
                            memory_.organizer_board().roomy_slabs.load(std::memory_order_relaxed));
-    if (streams_.next(kFetchBlocksMax, wanted)) return true;
+    if (streams_.next(kFetchBlocksMax, at_work_, wanted)) return true;
     while (!files_.empty()) {
       *path = std::move(files_.front());
       files_.pop_front();
@@ -234,6 +234,22 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
   return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, wanted);
 }
 
+void Prefetcher::note_at_work(const WantedBlocks& wanted) {
+  at_work_.push_back({wanted.object, {static_cast<std::int64_t>(raw(wanted.first)), wanted.count}});
+  CAIRN_CHECK(at_work_.size() <= kWorkers);
+}
+
+// The piece behind it may have been waiting for that.
+void Prefetcher::note_done(const WantedBlocks& wanted) {
+  const auto first = static_cast<std::int64_t>(raw(wanted.first));
+  const auto done = std::find_if(at_work_.begin(), at_work_.end(), [&](const BlocksAtWork& one) {
+    return one.object == wanted.object && one.run.first == first;
+  });
+  CAIRN_CHECK(done != at_work_.end());
+  at_work_.erase(done);
+  changed_.notify_one();
+}
+
 // False when there is nothing to do.
 bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   CAIRN_CHECK(lock.owns_lock());
@@ -241,6 +257,8 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   std::string path;
   if (!pick(&wanted, &path)) return false;
   const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
+  const WantedBlocks picked = wanted;
+  if (path.empty()) note_at_work(picked);
   lock.unlock();
   wait_for_demand(memory_, slots);
   Outcome outcome = Outcome::kDone;
@@ -249,6 +267,7 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
     outcome = path.empty() ? fetch(actor, &wanted) : fetch_file(actor, path, slots);
   }
   lock.lock();
+  if (path.empty()) note_done(picked);
   if (!path.empty()) {
     give_back_file(std::move(path), outcome);
   } else if (outcome == Outcome::kDone) {

@@ -95,6 +95,8 @@ class Prefetcher final : public AccessObserver {
   void work(unsigned worker);
   bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
   bool pick(WantedBlocks* wanted, std::string* path);
+  void note_at_work(const WantedBlocks& wanted);
+  void note_done(const WantedBlocks& wanted);
   Outcome fetch(Actor& actor, WantedBlocks* wanted);
   // False when the descriptor is no longer that file's.
   bool fetch_from(Actor& actor, const WantedBlocks& wanted, SourceFile& source,
@@ -128,6 +130,7 @@ class Prefetcher final : public AccessObserver {
   std::condition_variable changed_;
   std::optional<KnowledgeDirectory> kept_;
   ReadStreams streams_;
+  std::vector<BlocksAtWork> at_work_;           // of the streams, by the workers
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately

@@ -26,6 +26,8 @@ constexpr unsigned kTriesMax = 50;
 // search takes some 100 us.
 constexpr std::uint32_t kBeyondStep = 64;
 constexpr std::size_t kBeyondRunsMax = 4096;
+// Blocks between two pieces that a device reads as if there were none.
+constexpr std::int64_t kGapMax = 4;
 constexpr std::uint32_t kBeyondBlocksMax = 16'384;
 
 constexpr std::uint8_t predictor_named(std::string_view name) {
@@ -332,12 +334,28 @@ WantedBlocks ReadStreams::wanted_of(Stream& stream, BlockRun run, std::uint8_t p
   return wanted;
 }
 
-bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
-  while (!active_.empty()) {
+bool ReadStreams::follows(const Stream& stream, std::span<const BlocksAtWork> at_work) {
+  const auto& runs = !stream.wanted.empty()   ? stream.wanted
+                     : !stream.needed.empty() ? stream.needed
+                                              : stream.hot;
+  if (runs.empty()) return false;
+  const std::int64_t next = runs.front().first;
+  return std::any_of(at_work.begin(), at_work.end(), [&](const BlocksAtWork& now) {
+    return now.object == stream.object && next >= now.run.first && next <= now.run.end() + kGapMax;
+  });
+}
+
+bool ReadStreams::next(unsigned count_max, std::span<const BlocksAtWork> at_work,
+                       WantedBlocks* wanted) {
+  for (std::size_t left = active_.size(); left > 0; --left) {
     const std::shared_ptr<Stream> first = take_first(&active_);
     if (first == nullptr) continue;
     Stream& stream = *first;
     stream.is_listed = false;
+    if (follows(stream, at_work)) {
+      list(stream);
+      continue;
+    }
     std::uint8_t predictor = stream.predictor;
     Place place = Place::kStore;
     BlockRun run = take_run(stream, &stream.wanted, count_max, Aim::kSoon, &place);

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ struct WantedBlocks {
   bool is_below = false;      // they are in file tiers, and are to be brought up
   bool is_for_below = false;  // they are wanted so late that a file tier is good enough
   bool is_cold = false;       // they are to leave RAM for hotter ones
+};
+
+// Blocks of a file that somebody is fetching now.
+struct BlocksAtWork {
+  ObjectIndex object = ObjectIndex::kNone;
+  BlockRun run;
 };
 
 // What ReadStreams keeps of a stream.
@@ -102,8 +109,9 @@ class ReadStreams {
   // Streams have ended: nothing is wanted for them any more.
   void forget(const StreamEnds& ends);
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
-  // nothing is wanted.
-  bool next(unsigned count_max, WantedBlocks* wanted);
+  // nothing is wanted. The piece that follows one of `at_work` waits for its end: file systems and
+  // disks read ahead for one who reads in order, and for two who take turns they do not.
+  bool next(unsigned count_max, std::span<const BlocksAtWork> at_work, WantedBlocks* wanted);
   // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has
   // no room in RAM for now. Only of streams that were late although they are read as far ahead as
   // RAM is for.
@@ -141,6 +149,7 @@ class ReadStreams {
                std::deque<BlockRun>* into);
   static WantedBlocks wanted_of(Stream& stream, BlockRun run, std::uint8_t predictor);
   void collect_needed(Stream& stream);
+  static bool follows(const Stream& stream, std::span<const BlocksAtWork> at_work);
   void list(Stream& stream);
   void list_beyond(Stream& stream);
   static void enter(Stream& stream, Listed* listed);

@@ -61,7 +61,7 @@ class ReadStreamsTest : public ::testing::Test {
   std::vector<std::uint32_t> wanted(unsigned count_max = 16) {
     std::vector<std::uint32_t> blocks;
     WantedBlocks next;
-    while (streams_.next(count_max, &next)) {
+    while (streams_.next(count_max, {}, &next)) {
       EXPECT_EQ(next.object, object_);
       EXPECT_EQ(next.owner.slot(), kSlot);
       EXPECT_EQ(next.descriptor, 7);
@@ -96,9 +96,25 @@ TEST_F(ReadStreamsTest, WhatFollowsInOrderIsWanted) {
 TEST_F(ReadStreamsTest, ReverseOrderIsFetchedInOneOperationToo) {
   for (std::uint64_t block = 500; block > 490; --block) read_block(block);
   WantedBlocks next;
-  ASSERT_TRUE(streams_.next(16, &next));
+  ASSERT_TRUE(streams_.next(16, {}, &next));
   EXPECT_GE(next.count, 2U);
   EXPECT_EQ(raw(next.first) + next.count, 491U);
+}
+
+// Two workers that take turns in one file would each see it jump, and so would what reads ahead for
+// them.
+TEST_F(ReadStreamsTest, ThePieceBehindOneThatIsBeingFetchedWaits) {
+  take(told(AccessKind::kOpen));
+  for (std::uint64_t block = 10; block < 20; ++block) read_block(block);
+  WantedBlocks first;
+  ASSERT_TRUE(streams_.next(2, {}, &first));
+  EXPECT_EQ(raw(first.first), 20U);
+  BlocksAtWork now{first.object, {20, 2}};
+  WantedBlocks next;
+  EXPECT_FALSE(streams_.next(2, {&now, 1}, &next)) << "the next worker leaves it to the first";
+  now.run.first = 1000;
+  EXPECT_TRUE(streams_.next(2, {&now, 1}, &next)) << "elsewhere in the file";
+  EXPECT_EQ(raw(next.first), 22U) << "what waited is still wanted";
 }
 
 TEST_F(ReadStreamsTest, NothingBehindTheEndIsWanted) {
@@ -166,10 +182,10 @@ TEST_F(ReadStreamsTest, BeyondWhatRamIsForOnlyTheLateAreRead) {
 TEST_F(ReadStreamsTest, WhatCouldNotBeFetchedIsWantedAgain) {
   for (std::uint64_t block = 10; block < 14; ++block) read_block(block);
   WantedBlocks next;
-  ASSERT_TRUE(streams_.next(2, &next));
+  ASSERT_TRUE(streams_.next(2, {}, &next));
   streams_.give_back(next, false);
   WantedBlocks again;
-  ASSERT_TRUE(streams_.next(2, &again));
+  ASSERT_TRUE(streams_.next(2, {}, &again));
   EXPECT_EQ(again.first, next.first);
   streams_.give_back(again, true);
   EXPECT_TRUE(wanted().empty());

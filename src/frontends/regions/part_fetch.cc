@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/regions/part_fetch.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "base/system_call.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_use.h"
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/fetch_ahead.h"
+#include "memory/buffer/store_demand.h"
+
+namespace cairn {
+namespace {
+
+constexpr std::uint32_t kStretchBlocks = 64 * ((1 << 20) / kBlockBytes);
+static_assert(kStretchBlocks % kFetchBlocksMax == 0);
+constexpr long kWaitNs = 1'000'000;
+// One who is at work begins with the next piece sooner than that.
+constexpr unsigned kWaitsMax = 10;
+
+}  // namespace
+
+PartFetch::Place PartFetch::place_of(std::uint32_t block) const {
+  const NodeMemory& memory = *actor_.memory;
+  const auto number = static_cast<BlockNumber>(block);
+  const BucketIndex bucket = memory.directory().find(object_, number);
+  if (bucket == BucketIndex::kNone) return Place::kNowhere;
+  const BlockDescriptor& descriptor = memory.block(bucket);
+  return descriptor.valid_pages() == 0 && descriptor.holds(object_, number) ? Place::kComing
+                                                                            : Place::kThere;
+}
+
+int PartFetch::bring(std::uint32_t first, std::uint32_t end) {
+  CAIRN_CHECK(first <= end);
+  for (const Others others : {Others::kLeftAlone, Others::kAwaited}) {
+    for (std::uint32_t at = first; at < end; at += std::min(kStretchBlocks, end - at)) {
+      const std::uint32_t stretch_end = at + std::min(kStretchBlocks, end - at);
+      if (const int error = bring_stretch(at, stretch_end, others); error < 0) return error;
+    }
+  }
+  return 0;
+}
+
+// Ends early where somebody else is at work, if he is to be left alone.
+int PartFetch::bring_stretch(std::uint32_t first, std::uint32_t end, Others others) {
+  for (std::uint32_t block = first; block < end;) {
+    const Place place = place_of(block);
+    if (place == Place::kThere) {
+      ++block;
+    } else if (place == Place::kComing) {
+      if (others == Others::kLeftAlone) return 0;
+      waits_ = 0;
+      (void)lock_resident(actor_, object_, static_cast<BlockNumber>(block));
+      // Its reader has died, or failed: the program's own read brings it.
+      if (place_of(block) == Place::kComing) ++block;
+    } else if (others == Others::kLeftAlone || !await_others()) {
+      if (const int error = bring_piece(&block, end); error < 0) return error;
+    }
+  }
+  return 0;
+}
+
+// False when they have had time enough, and nothing came.
+bool PartFetch::await_others() {
+  if (waits_ == kWaitsMax) return false;
+  ++waits_;
+  const timespec pause{0, kWaitNs};
+  sys::call(SYS_nanosleep, sys::word(&pause), 0);
+  return true;
+}
+
+// One request at a time, so that nothing is kept open, and no signal waits, for longer than that.
+int PartFetch::bring_piece(std::uint32_t* block, std::uint32_t end) {
+  OpenFile* open = DescriptorTable::find(descriptor_);
+  if (open == nullptr || open->object != object_) return -EBADF;
+  FileUse use(*open);
+  if (!use.begin()) return -EBADF;
+  const StoreDemand demand(actor_);
+  const unsigned count = std::min<std::uint32_t>(end - *block, kFetchBlocksMax);
+  const Fetched fetched =
+      fetch_ahead(use.access(actor_), static_cast<BlockNumber>(*block), count, std::nullopt);
+  if (fetched.error < 0) return fetched.error;
+  if (fetched.has_no_room) return -ENOSPC;
+  CAIRN_CHECK(fetched.blocks <= count);
+  *block += fetched.blocks;
+  // Nobody can bring it: it is behind the end of the store, or never buffered.
+  if (fetched.blocks == 0 && place_of(*block) == Place::kNowhere) ++*block;
+  return 0;
+}
+
+}  // namespace cairn
