@@ -126,10 +126,10 @@ int cairn_array_news(const struct CairnArrayNews* news);
 int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions,
                      uint64_t* numbers);
 
-/* Brings a part of the file into the tiers, in large pieces, before the program reads it in small
- * ones. Blocks that are there are passed over; for those that others are bringing in it waits.
- * -ENOSPC: RAM has no room for the rest. -EBADF, or the error of the backing store: not all of it
- * could be read. -ENOTSUP: as above. */
+/* Brings a part of the file into RAM, in large pieces, before the program reads it in small ones:
+ * as much as half of RAM. Blocks that are there are passed over; for those that others are bringing
+ * in it waits. -ENOSPC: RAM has no room for the rest, or is not the file's place. -EBADF, or the
+ * error of the backing store: not all of it could be read. -ENOTSUP: as above. */
 int cairn_array_fetch(int descriptor, uint64_t offset, uint64_t bytes);
 
 #ifdef __cplusplus

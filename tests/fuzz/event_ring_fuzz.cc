@@ -32,7 +32,7 @@ class Fetching final : public AccessObserver {
     WantedBlocks wanted;
     for (int turn = 0; turn < 64 && streams_.next(16, {}, &wanted); ++turn)
       CAIRN_CHECK(wanted.count != 0 && wanted.count <= 16);
-    for (int turn = 0; turn < 64 && streams_.next_beyond(16, 256, &wanted); ++turn)
+    for (int turn = 0; turn < 64 && streams_.next_beyond(16, 256, {}, &wanted); ++turn)
       CAIRN_CHECK(wanted.count != 0 && wanted.count <= 16);
   }
   void on_deaths(const StreamEnds& ends) override { streams_.forget(ends); }

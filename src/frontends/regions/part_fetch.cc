@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "base/system_call.h"
@@ -20,6 +22,7 @@ namespace cairn {
 namespace {
 
 constexpr std::uint32_t kStretchBlocks = 64 * ((1 << 20) / kBlockBytes);
+constexpr std::uint32_t kStretchesMax = 16;
 static_assert(kStretchBlocks % kFetchBlocksMax == 0);
 constexpr long kWaitNs = 1'000'000;
 // One who is at work begins with the next piece sooner than that.
@@ -37,31 +40,41 @@ PartFetch::Place PartFetch::place_of(std::uint32_t block) const {
                                                                             : Place::kThere;
 }
 
+std::uint32_t PartFetch::blocks_most() const {
+  const std::uint32_t slabs = actor_.memory->pool(TierId::kMemory).slab_count();
+  return std::min(slabs / 2, kStretchesMax * kStretchBlocks);
+}
+
 int PartFetch::bring(std::uint32_t first, std::uint32_t end) {
   CAIRN_CHECK(first <= end);
+  const std::uint32_t count = std::min(end - first, blocks_most());
+  std::array<Stretch, kStretchesMax> stretches;
+  std::uint32_t used = 0;
+  for (std::uint32_t at = 0; at < count; at += kStretchBlocks, ++used)
+    stretches[used] = {first + at, first + std::min(count, at + kStretchBlocks)};
+  CAIRN_CHECK(used <= kStretchesMax);
   for (const Others others : {Others::kLeftAlone, Others::kAwaited}) {
-    for (std::uint32_t at = first; at < end; at += std::min(kStretchBlocks, end - at)) {
-      const std::uint32_t stretch_end = at + std::min(kStretchBlocks, end - at);
-      if (const int error = bring_stretch(at, stretch_end, others); error < 0) return error;
+    for (Stretch& stretch : std::span(stretches).first(used)) {
+      if (const int error = bring_stretch(&stretch, others); error < 0) return error;
     }
   }
   return 0;
 }
 
 // Ends early where somebody else is at work, if he is to be left alone.
-int PartFetch::bring_stretch(std::uint32_t first, std::uint32_t end, Others others) {
-  for (std::uint32_t block = first; block < end;) {
-    const Place place = place_of(block);
+int PartFetch::bring_stretch(Stretch* stretch, Others others) {
+  while (stretch->next < stretch->end) {
+    const Place place = place_of(stretch->next);
     if (place == Place::kThere) {
-      ++block;
+      ++stretch->next;
     } else if (place == Place::kComing) {
       if (others == Others::kLeftAlone) return 0;
       waits_ = 0;
-      (void)lock_resident(actor_, object_, static_cast<BlockNumber>(block));
+      (void)lock_resident(actor_, object_, static_cast<BlockNumber>(stretch->next));
       // Its reader has died, or failed: the program's own read brings it.
-      if (place_of(block) == Place::kComing) ++block;
+      if (place_of(stretch->next) == Place::kComing) ++stretch->next;
     } else if (others == Others::kLeftAlone || !await_others()) {
-      if (const int error = bring_piece(&block, end); error < 0) return error;
+      if (const int error = bring_piece(stretch); error < 0) return error;
     }
   }
   return 0;
@@ -77,21 +90,21 @@ bool PartFetch::await_others() {
 }
 
 // One request at a time, so that nothing is kept open, and no signal waits, for longer than that.
-int PartFetch::bring_piece(std::uint32_t* block, std::uint32_t end) {
+int PartFetch::bring_piece(Stretch* stretch) {
   OpenFile* open = DescriptorTable::find(descriptor_);
   if (open == nullptr || open->object != object_) return -EBADF;
   FileUse use(*open);
   if (!use.begin()) return -EBADF;
   const StoreDemand demand(actor_);
-  const unsigned count = std::min<std::uint32_t>(end - *block, kFetchBlocksMax);
-  const Fetched fetched =
-      fetch_ahead(use.access(actor_), static_cast<BlockNumber>(*block), count, std::nullopt);
+  const unsigned count = std::min<std::uint32_t>(stretch->end - stretch->next, kFetchBlocksMax);
+  const auto first = static_cast<BlockNumber>(stretch->next);
+  const Fetched fetched = fetch_ahead(use.access(actor_), first, count, std::nullopt);
   if (fetched.error < 0) return fetched.error;
   if (fetched.has_no_room) return -ENOSPC;
   CAIRN_CHECK(fetched.blocks <= count);
-  *block += fetched.blocks;
+  stretch->next += fetched.blocks;
   // Nobody can bring it: it is behind the end of the store, or never buffered.
-  if (fetched.blocks == 0 && place_of(*block) == Place::kNowhere) ++*block;
+  if (fetched.blocks == 0 && place_of(stretch->next) == Place::kNowhere) ++stretch->next;
   return 0;
 }
 

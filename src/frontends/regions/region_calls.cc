@@ -11,11 +11,14 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/cycle_clock.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
+#include "frontends/files/file_use.h"
 #include "frontends/libc/hook.h"
 #include "frontends/regions/part_fetch.h"
 #include "memory/backing/region_backing.h"
+#include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/region_identity.h"
 #include "memory/buffer/region_keep.h"
@@ -197,10 +200,18 @@ int grid_of_array(int descriptor, const ArrayName& name, std::uint32_t dimension
 
 int fetch_part(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
   Actor* actor = Session::instance().actor_if_any();
-  if (file_of(actor, descriptor) == nullptr) return -ENOTSUP;
+  OpenFile* open = actor == nullptr ? nullptr : DescriptorTable::find(descriptor);
+  if (open == nullptr || actor->object(open->object).through.load() != 0) return -ENOTSUP;
   if (bytes == 0 || offset >= kBlockableBytes || bytes > kBlockableBytes - offset) return -ENOTSUP;
-  PartFetch fetch(*actor, DescriptorTable::find(descriptor)->object, descriptor);
-  return fetch.bring(raw(block_of(offset)), raw(block_of(offset + bytes - 1)) + 1);
+  const std::uint64_t started = cycle_count();
+  PartFetch fetch(*actor, open->object, descriptor);
+  const int error = fetch.bring(raw(block_of(offset)), raw(block_of(offset + bytes - 1)) + 1);
+  const std::uint64_t cycles = cycle_count() - started;
+  actor->count(Counter::kIoCycles, cycles);
+  actor->met = AccessKind::kMiss;
+  FileUse use(*open);
+  note_wait(use.access(*actor), 0, cycles);
+  return error;
 }
 
 void copy_end_of(const char* name, protocol::ArrayNewsMessage* message) {

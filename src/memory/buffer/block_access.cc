@@ -356,20 +356,19 @@ LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned
   return block;
 }
 
-LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                            unsigned blocks_wanted) {
+LockedBlock place_in_memory(const ObjectAccess& access, const BlockRequest& request) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
+  const BlockNumber number = request.number;
   LockedBlock block;
   if (memory.directory().find(access.index, number) != BucketIndex::kNone) return block;
   const ObjectHandling handling = access.object().handling();
   const PartHandling part = memory.part_of(handling, number);
   if (is_kept_out(handling, part)) return block;
-  FreshBlock fresh =
-      take_bucket(actor, TierId::kMemory,
-                  {class_of_block(number, end), blocks_wanted, account_for(actor, part)});
-  if (fresh)
-    publish(access, number, PlacementReason::kFetched, static_cast<FreshBlock&&>(fresh), &block);
+  const TierId home = part.home.value_or(handling.home.value_or(TierId::kMemory));
+  if (request.reason != PlacementReason::kFetched && home != TierId::kMemory) return block;
+  FreshBlock fresh = take_bucket(actor, TierId::kMemory, memory_bucket(actor, request, part));
+  if (fresh) publish(access, number, request.reason, static_cast<FreshBlock&&>(fresh), &block);
   return block;
 }
 

@@ -43,10 +43,10 @@ LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& reques
 // resident, or cannot be.
 LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted);
 
-// A bucket in RAM for a block that is nowhere yet, locked and published, that holds at least its
-// first `end` bytes. Empty when it is resident somewhere or RAM has no room; nobody is waited for.
-LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                            unsigned blocks_wanted);
+// A bucket in RAM for a block that is nowhere yet, locked and published, that holds at least the
+// bytes before request.end. Empty when it is resident somewhere or RAM has no room, or when it is
+// not fetched ahead and has its home elsewhere; nobody is waited for.
+LockedBlock place_in_memory(const ObjectAccess& access, const BlockRequest& request);
 
 // Takes the mark of a block that was fetched ahead, whose first use this is. Requires: the lock.
 void note_first_use(Actor& actor, const LockedBlock& block);

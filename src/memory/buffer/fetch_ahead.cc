@@ -106,7 +106,11 @@ Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned coun
     const auto length =
         static_cast<std::size_t>(std::min<std::uint64_t>(size - offset_of(number), kBlockBytes));
     if (memory.part_of(object.handling(), number).never_buffered) break;
-    LockedBlock block = place_in_memory(access, number, length, count - run.count());
+    LockedBlock block = place_in_memory(
+        access, {.number = number,
+                 .end = length,
+                 .reason = predictor ? PlacementReason::kFetched : PlacementReason::kRead,
+                 .blocks_wanted = count - run.count()});
     if (!block) {
       result.has_no_room = memory.directory().find(access.index, number) == BucketIndex::kNone;
       break;

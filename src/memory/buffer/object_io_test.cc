@@ -275,7 +275,7 @@ TEST_P(ObjectIo, ShortWritesIntoMemoryAreTimedBySample) {
     return actor_.counters->get(Counter::kIoCycles) - before;
   };
   EXPECT_GT(cycles_of_a_write(100), 0u) << "a bucket is taken";
-  for (unsigned write = 1; write < Actor::kSampleEvery / 2; ++write)
+  for (unsigned write = 1; write < Actor::kSampleWritesEvery / 2; ++write)
     EXPECT_EQ(cycles_of_a_write(100) == 0, in_memory) << write;
   EXPECT_GT(cycles_of_a_write(100), 0u) << "the sample";
   EXPECT_GT(cycles_of_a_write(8192), 0u) << "long ones are timed";

@@ -296,6 +296,11 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
 
 namespace {
 
+// Not where the call itself was wrong, too late or interrupted.
+bool is_failure_of_store(int result) {
+  return result < 0 && result != -EINVAL && result != -EBADF && result != -EINTR;
+}
+
 int store_object(const ObjectAccess& access, bool durable) {
   Actor& actor = access.actor;
   Object& object = access.object();
@@ -321,9 +326,11 @@ int store_object(const ObjectAccess& access, bool durable) {
     const std::uint32_t failures = object.sync_failures.load();
     const std::uint32_t owed = object.store_owed.load();
     result = access.backing.sync(SyncDepth::kAll);
-    if (result < 0 && result != -EINVAL) {
+    // Said twice: an fsync that begins in between finds blocks clean that are to be stored again.
+    if (is_failure_of_store(result)) {
       object.note_sync_failure();
       redirty_object(actor, access.index);
+      object.note_sync_failure();
     }
     // A failure that others have heard of may be one of these bytes'.
     if (result == 0 && object.sync_failures.load() == failures) object.note_store_paid(owed);

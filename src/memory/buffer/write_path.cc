@@ -386,8 +386,8 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
 }
 
 // The plain write: inside one block that RAM has, with all pages of which it changes a piece. No
-// call of the kernel, and nobody is waited for but who has the block's lock. False when it is none,
-// or the file's shape changed meanwhile: then all of it is to be written, once more if need be.
+// call of the kernel, and nobody is waited for. False when it is none, or the file's shape changed
+// meanwhile: then all of it is to be written, once more if need be.
 [[gnu::always_inline]] inline bool write_hit(const ObjectAccess& access, std::uint64_t offset,
                                              const std::byte* in, std::size_t length) {
   const Object& object = access.object();
@@ -397,11 +397,17 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   if (Object::is_odd(shape) || !is_ready_for_dirty_bytes(object)) return false;
   const WritePart part{block_of(offset), begin, begin + length, in};
   {
-    LockedBlock block = lock_resident(access.actor, access.index, part.number);
-    if (!block || object.through.load(std::memory_order_seq_cst) != 0) return false;
+    const NodeMemory& memory = *access.actor.memory;
+    const BucketIndex bucket = memory.directory().find(access.index, part.number);
+    // The long way times those who wait, and notes that a fetch was late.
+    if (bucket == BucketIndex::kNone || BlockDescriptor::is_locked(memory.block(bucket).word()))
+      return false;
+    LockedBlock block;
+    if (!block.lock_place(access.actor.worker(), bucket, access.index, part.number)) return false;
+    if (object.through.load(std::memory_order_seq_cst) != 0) return false;
     const BlockDescriptor& descriptor = block.descriptor();
-    const bool is_there = access.actor.memory->in_memory(block.bucket()) &&
-                          !descriptor.is_marked() && part.end <= descriptor.bucket_bytes() &&
+    const bool is_there = memory.in_memory(bucket) && !descriptor.is_marked() &&
+                          part.end <= descriptor.bucket_bytes() &&
                           (partial_pages(part) & ~descriptor.valid_pages()) == 0;
     if (!is_there || put_into_block(access, block, part) < 0) return false;
   }
@@ -459,7 +465,7 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
   CallTime time{is_long || is_sampled ? cycle_count() : 0};
   if (__builtin_expect(write_hit(access, offset, static_cast<const std::byte*>(buffer), length),
                        1)) {
-    if (!is_long) time.weight = Actor::kSampleEvery;
+    if (!is_long) time.weight = Actor::kSampleWritesEvery;
     return finish_call(access, offset, length, time, static_cast<ssize_t>(length));
   }
   if (time.started == 0) time.started = cycle_count();

@@ -69,7 +69,8 @@ enum ObjectMark : std::uint8_t {
   kMarkFetchedFrom = 1u << 2,
   // the service keeps a descriptor of the closed file for fsync, and closes it when it is deleted
   kMarkKeptForSync = 1u << 3,
-  // line 2 of the record has something in it; a record without the mark has zeros there
+  // line 2 of the record has something in it; a record without the mark has zeros there, but for a
+  // count
   kMarkKnownElsewhere = 1u << 4,
   // the holder of the object's lock sets size and times in the store; after its death they are
   // still to be set

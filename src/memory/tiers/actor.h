@@ -72,9 +72,11 @@ struct Actor {
   bool is_sampled() const {
     return counters->get(Counter::kReadHits) % kSampleEvery == kSampleEvery / 2;
   }
-  // The same of a short write whose bytes go to a block in RAM at once.
+  // The same of a short write whose bytes go to a block in RAM at once. The clock is that of all
+  // writes, so the interval is a prime: a program's own rhythm does not keep step with it.
+  static constexpr std::uint32_t kSampleWritesEvery = 61;
   bool is_sampled_write() const {
-    return counters->get(Counter::kWrites) % kSampleEvery == kSampleEvery / 2;
+    return counters->get(Counter::kWrites) % kSampleWritesEvery == kSampleWritesEvery / 2;
   }
   // The name under which it takes the locks of blocks.
   BlockWorker worker() const { return BlockWorker{&memory->catalog(), self}; }

@@ -231,7 +231,7 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
     return true;
   }
   const std::uint32_t blocks = blocks_beyond();
-  return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, wanted);
+  return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, at_work_, wanted);
 }
 
 void Prefetcher::note_at_work(const WantedBlocks& wanted) {

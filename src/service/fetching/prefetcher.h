@@ -130,7 +130,7 @@ class Prefetcher final : public AccessObserver {
   std::condition_variable changed_;
   std::optional<KnowledgeDirectory> kept_;
   ReadStreams streams_;
-  std::vector<BlocksAtWork> at_work_;           // of the streams, by the workers
+  std::vector<BlocksAtWork> at_work_;           // by the workers, one each
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately

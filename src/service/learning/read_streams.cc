@@ -376,12 +376,20 @@ bool ReadStreams::next(unsigned count_max, std::span<const BlocksAtWork> at_work
   return false;
 }
 
-bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted) {
-  while (!beyond_.empty()) {
+bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max,
+                              std::span<const BlocksAtWork> at_work, WantedBlocks* wanted) {
+  for (std::size_t left = beyond_.size(); left > 0; --left) {
     const std::shared_ptr<Stream> first = take_first(&beyond_);
     if (first == nullptr) continue;
     Stream& stream = *first;
     stream.is_listed_beyond = false;
+    const bool is_at_work = std::any_of(at_work.begin(), at_work.end(), [&](const auto& now) {
+      return now.object == stream.object;
+    });
+    if (is_at_work) {
+      list_beyond(stream);
+      continue;
+    }
     if (stream.blocks_read_on >= kBeyondStep && stream.lookahead.is_at_most())
       look_beyond(stream, blocks_max);
     Place place = Place::kStore;

@@ -114,8 +114,9 @@ class ReadStreams {
   bool next(unsigned count_max, std::span<const BlocksAtWork> at_work, WantedBlocks* wanted);
   // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has
   // no room in RAM for now. Only of streams that were late although they are read as far ahead as
-  // RAM is for.
-  bool next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted);
+  // RAM is for, and not of a file that somebody is `at_work` on.
+  bool next_beyond(unsigned count_max, std::uint32_t blocks_max,
+                   std::span<const BlocksAtWork> at_work, WantedBlocks* wanted);
   // More blocks that lie in file tiers are to be brought up: RAM has room.
   void set_brings_up(bool brings_up) { brings_up_ = brings_up; }
   // A part of a file is wanted for its score, in RAM or (`is_for_below`) in a file tier. Nothing

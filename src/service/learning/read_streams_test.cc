@@ -156,27 +156,28 @@ TEST_F(ReadStreamsTest, ReadsThatComeLateAreReadFurtherAhead) {
 TEST_F(ReadStreamsTest, BeyondWhatRamIsForOnlyTheLateAreRead) {
   WantedBlocks next;
   for (std::uint64_t block = 0; block < 100; ++block) read_block(block, AccessKind::kFirstUse);
-  EXPECT_FALSE(streams_.next_beyond(16, 300, &next)) << "it is in time";
+  EXPECT_FALSE(streams_.next_beyond(16, 300, {}, &next)) << "it is in time";
   for (std::uint64_t block = 100; block < 400; ++block) read_block(block, AccessKind::kLate);
   ASSERT_FALSE(wanted().empty());
   std::uint32_t expected = 400;
-  while (streams_.next_beyond(16, 300, &next)) {
+  while (streams_.next_beyond(16, 300, {}, &next)) {
     EXPECT_TRUE(next.is_for_below);
     EXPECT_EQ(raw(next.first), expected);
     expected += next.count;
   }
   EXPECT_EQ(expected, 700U) << "in order, and as far as is asked for";
   read_block(400, AccessKind::kLate);
-  EXPECT_FALSE(streams_.next_beyond(16, 300, &next)) << "for one read more nothing is looked for";
+  EXPECT_FALSE(streams_.next_beyond(16, 300, {}, &next))
+      << "for one read more nothing is looked for";
   for (std::uint64_t block = 401; block < 480; ++block) read_block(block, AccessKind::kBelow);
-  ASSERT_TRUE(streams_.next_beyond(16, 300, &next));
+  ASSERT_TRUE(streams_.next_beyond(16, 300, {}, &next));
   streams_.give_back(next, false);
   WantedBlocks again;
-  ASSERT_TRUE(streams_.next_beyond(16, 300, &again));
+  ASSERT_TRUE(streams_.next_beyond(16, 300, {}, &again));
   EXPECT_EQ(again.first, next.first);
   streams_.note_evicted_unused();
   for (std::uint64_t block = 480; block < 580; ++block) read_block(block, AccessKind::kFirstUse);
-  EXPECT_FALSE(streams_.next_beyond(16, 300, &next)) << "it was too far";
+  EXPECT_FALSE(streams_.next_beyond(16, 300, {}, &next)) << "it was too far";
 }
 
 TEST_F(ReadStreamsTest, WhatCouldNotBeFetchedIsWantedAgain) {
