@@ -90,9 +90,19 @@ def a_slab_is_read_once_in_large_pieces(scene):
     assert 30 << 20 < sum(one[1] for one in calls) < 36 << 20, calls
 
 
+def a_slab_larger_than_memory_comes_once(scene):
+    store = scene.work / "store"
+    store.mkdir()
+    (store / "data").write_bytes(os.urandom(1 << 20) * 32)
+    command = stage.under_cairn.cairn_command([scene.python, PROGRAMS, "fetch_too_much"], store, ram="16M")
+    outcome = stage.under_cairn.execute(command, store, SECONDS)
+    assert outcome.status == 0, outcome.errors
+
+
 SCENES = (chunks_are_there_before_they_are_read, rows_are_there_before_they_are_read,
           a_file_that_is_written_anew_reads_as_the_new_one, edges_without_filters_are_left_to_hdf5,
-          steps_are_there_before_they_are_read, a_slab_is_read_once_in_large_pieces)
+          steps_are_there_before_they_are_read, a_slab_is_read_once_in_large_pieces,
+          a_slab_larger_than_memory_comes_once)
 
 
 def main():

@@ -121,6 +121,23 @@ def read_columns():
         assert os.waitpid(child, 0)[1] == 0
 
 
+def fetch_too_much():
+    """A part of a file that is larger than RAM: half of RAM takes its beginning, and nothing is read twice."""
+    import ctypes  # noqa: PLC0415
+    fetch = ctypes.CDLL(None).cairn_array_fetch
+    fetch.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]
+    file = os.open("data", os.O_RDONLY)
+    seconds = []
+    for expected in [8 << 20] + [0] * 20:
+        before = calls_of_the_store()
+        began = time.monotonic()
+        assert fetch(file, 0, 32 << 20) == 0
+        seconds.append(time.monotonic() - began)
+        _, read = calls_of_the_store() - before
+        assert expected <= read < expected + (1 << 16), (expected, read)
+    assert min(seconds) < 0.005, f"{seconds}: somebody is waited for, and nobody is there"
+
+
 def read_all():
     with h5py.File("a.h5", "r") as file:
         for number, name in enumerate(KINDS):
