@@ -25,7 +25,7 @@ constexpr std::uint32_t kStretchBlocks = 64 * ((1 << 20) / kBlockBytes);
 constexpr std::uint32_t kStretchesMax = 16;
 static_assert(kStretchBlocks % kFetchBlocksMax == 0);
 constexpr long kWaitNs = 1'000'000;
-// One who is at work begins with the next piece sooner than that.
+// A process at work begins with its next piece sooner than that.
 constexpr unsigned kWaitsMax = 10;
 
 }  // namespace
@@ -61,7 +61,7 @@ int PartFetch::bring(std::uint32_t first, std::uint32_t end) {
   return 0;
 }
 
-// Ends early where somebody else is at work, if he is to be left alone.
+// Ends early where another process is at work, if the others are to be left alone.
 int PartFetch::bring_stretch(Stretch* stretch, Others others) {
   while (stretch->next < stretch->end) {
     const Place place = place_of(stretch->next);
@@ -71,7 +71,7 @@ int PartFetch::bring_stretch(Stretch* stretch, Others others) {
       if (others == Others::kLeftAlone) return 0;
       waits_ = 0;
       (void)lock_resident(actor_, object_, static_cast<BlockNumber>(stretch->next));
-      // Its reader has died, or failed: the program's own read brings it.
+      // The process that was reading it has died, or failed: the program's own read brings it.
       if (place_of(stretch->next) == Place::kComing) ++stretch->next;
     } else if (others == Others::kLeftAlone || !await_others()) {
       if (const int error = bring_piece(stretch); error < 0) return error;
@@ -80,7 +80,7 @@ int PartFetch::bring_stretch(Stretch* stretch, Others others) {
   return 0;
 }
 
-// False when they have had time enough, and nothing came.
+// False when the others have had time enough, and nothing came.
 bool PartFetch::await_others() {
   if (waits_ == kWaitsMax) return false;
   ++waits_;

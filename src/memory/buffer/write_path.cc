@@ -385,8 +385,9 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   return done;
 }
 
-// The plain write: inside one block that RAM has, with all pages of which it changes a piece. No
-// call of the kernel, and nobody is waited for. False when it is none, or the file's shape changed
+// The plain write: inside one block that RAM has, with all pages of which it changes a piece. It
+// makes no call of the kernel, and waits only for a lock that another thread takes in the same
+// moment. False when it is none, or the file's shape changed
 // meanwhile: then all of it is to be written, once more if need be.
 [[gnu::always_inline]] inline bool write_hit(const ObjectAccess& access, std::uint64_t offset,
                                              const std::byte* in, std::size_t length) {
@@ -399,7 +400,7 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   {
     const NodeMemory& memory = *access.actor.memory;
     const BucketIndex bucket = memory.directory().find(access.index, part.number);
-    // The long way times those who wait, and notes that a fetch was late.
+    // write_any() waits for the lock: it is timed, and notes that a fetch was late.
     if (bucket == BucketIndex::kNone || BlockDescriptor::is_locked(memory.block(bucket).word()))
       return false;
     LockedBlock block;

@@ -45,7 +45,7 @@ struct WantedBlocks {
   bool is_cold = false;       // they are to leave RAM for hotter ones
 };
 
-// Blocks of a file that somebody is fetching now.
+// Blocks of a file that a worker is fetching now.
 struct BlocksAtWork {
   ObjectIndex object = ObjectIndex::kNone;
   BlockRun run;
@@ -110,7 +110,7 @@ class ReadStreams {
   void forget(const StreamEnds& ends);
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
   // nothing is wanted. The piece that follows one of `at_work` waits for its end: file systems and
-  // disks read ahead for one who reads in order, and for two who take turns they do not.
+  // disks read ahead for a reader that goes in order, not for two readers that take turns.
   bool next(unsigned count_max, std::span<const BlocksAtWork> at_work, WantedBlocks* wanted);
   // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has
   // no room in RAM for now. Only of streams that were late although they are read as far ahead as

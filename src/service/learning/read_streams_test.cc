@@ -101,8 +101,7 @@ TEST_F(ReadStreamsTest, ReverseOrderIsFetchedInOneOperationToo) {
   EXPECT_EQ(raw(next.first) + next.count, 491U);
 }
 
-// Two workers that take turns in one file would each see it jump, and so would what reads ahead for
-// them.
+// Two workers that take turns in one file would break what the kernel and the disk read ahead.
 TEST_F(ReadStreamsTest, ThePieceBehindOneThatIsBeingFetchedWaits) {
   take(told(AccessKind::kOpen));
   for (std::uint64_t block = 10; block < 20; ++block) read_block(block);
