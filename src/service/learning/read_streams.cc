@@ -334,14 +334,11 @@ WantedBlocks ReadStreams::wanted_of(Stream& stream, BlockRun run, std::uint8_t p
   return wanted;
 }
 
-bool ReadStreams::follows(const Stream& stream, std::span<const BlocksAtWork> at_work) {
-  const auto& runs = !stream.wanted.empty()   ? stream.wanted
-                     : !stream.needed.empty() ? stream.needed
-                                              : stream.hot;
-  if (runs.empty()) return false;
-  const std::int64_t next = runs.front().first;
+bool ReadStreams::follows(ObjectIndex object, const BlockRun& run,
+                          std::span<const BlocksAtWork> at_work) {
   return std::any_of(at_work.begin(), at_work.end(), [&](const BlocksAtWork& now) {
-    return now.object == stream.object && next >= now.run.first && next <= now.run.end() + kGapMax;
+    return now.object == object && run.first >= now.run.first &&
+           run.first <= now.run.end() + kGapMax;
   });
 }
 
@@ -352,23 +349,24 @@ bool ReadStreams::next(unsigned count_max, std::span<const BlocksAtWork> at_work
     if (first == nullptr) continue;
     Stream& stream = *first;
     stream.is_listed = false;
-    if (follows(stream, at_work)) {
-      list(stream);
-      continue;
-    }
     std::uint8_t predictor = stream.predictor;
+    std::deque<BlockRun>* from = &stream.wanted;
     Place place = Place::kStore;
-    BlockRun run = take_run(stream, &stream.wanted, count_max, Aim::kSoon, &place);
+    BlockRun run = take_run(stream, from, count_max, Aim::kSoon, &place);
     if (run.count == 0) {
-      run = take_run(stream, &stream.needed, count_max, Aim::kSoon, &place);
+      from = &stream.needed;
+      run = take_run(stream, from, count_max, Aim::kSoon, &place);
       predictor = kAdvised;
     }
     if (run.count == 0) {
-      run = take_run(stream, &stream.hot, count_max, Aim::kMemory, &place);
+      from = &stream.hot;
+      run = take_run(stream, from, count_max, Aim::kMemory, &place);
       predictor = kByHeat;
     }
+    const bool waits = run.count != 0 && follows(stream.object, run, at_work);
+    if (waits) from->push_front(run);
     list(stream);
-    if (run.count == 0) continue;
+    if (waits || run.count == 0) continue;
     *wanted = wanted_of(stream, run, predictor);
     wanted->is_below = place == Place::kBelow;
     return true;

@@ -150,7 +150,8 @@ class ReadStreams {
                std::deque<BlockRun>* into);
   static WantedBlocks wanted_of(Stream& stream, BlockRun run, std::uint8_t predictor);
   void collect_needed(Stream& stream);
-  static bool follows(const Stream& stream, std::span<const BlocksAtWork> at_work);
+  static bool follows(ObjectIndex object, const BlockRun& run,
+                      std::span<const BlocksAtWork> at_work);
   void list(Stream& stream);
   void list_beyond(Stream& stream);
   static void enter(Stream& stream, Listed* listed);
