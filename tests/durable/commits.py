@@ -8,6 +8,7 @@ The bytes that such a file has when it is opened may not be safe in the store ye
 import contextlib
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -41,17 +42,32 @@ os.fsync(file)
 print('done', flush=True)
 sys.stdin.readline()
 """
+# The file is changed by somebody else between the two opens.
+REOPEN = """
+import os, sys
+for _ in range(2):
+    sys.stdin.readline()
+    file = os.open('data', os.O_RDWR)
+    found = os.pread(file, 4, 40960)
+    os.fsync(file)
+    os.pwrite(file, b'1', 0)
+    os.fsync(file)
+    os.close(file)
+    print('done', flush=True)
+sys.stdin.readline()
+sys.exit(0 if found == b'BBBB' else 1)
+"""
 
 
 @contextlib.contextmanager
-def running(work, program, *words):
+def running(work, program, *words, trigger="on-exit"):
     """Gives a function that lets the program go on to its next stop, and says what fsyncs have asked by then."""
     store, tier = work / "store", work / "tier"
     store.mkdir()
     tier.mkdir()
     (store / "data").write_bytes(b"x" * 65536)
     command = under_cairn.cairn_command([sys.executable, "-c", program, *words], store, tiers=[f"{tier}:64M:durable"],
-                                        options=["--trigger", "on-exit"])
+                                        options=["--trigger", trigger])
     with subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as run:
         def go_on():
@@ -85,6 +101,18 @@ def scene_a_child_ends_with_a_mapping(work):
 
 def scene_a_child_is_killed_with_a_mapping(work):
     expect_kernels_bytes_safe(work, "killed")
+
+
+def scene_another_program_writes_while_it_is_closed(work):
+    with running(work, REOPEN, trigger="periodic") as go_on:
+        before = go_on()
+        # Until the file is stored, and clean.
+        time.sleep(2)
+        with open(work / "store" / "data", "r+b") as file:
+            file.seek(40960)
+            file.write(b"BBBB")
+        after = go_on()
+    need(after["stored"] > before["stored"], f"the store was not asked for the other's bytes: {before} {after}")
 
 
 def scene_changes_between_fsyncs(work):

@@ -50,6 +50,8 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   // Some file systems make their ctimes up at each look; those say nothing.
   if (agrees(object, status.stamp) && status.stamp.ctime_ns != seen.ctime_ns) return;
   end_dead_change(access);
+  // Nobody knows whether the other program's bytes are safe.
+  object.note_store_owed();
   // Nothing is filled between the old store and the new one.
   const ShapeChange change(object);
   if (drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kOutdated) < 0 ||
