@@ -55,6 +55,21 @@ struct Parts {
   iovec parts[4];
 };
 
+// Memory that is mapped during the call may come to lie where the program has none.
+ssize_t append_around_a_hole(int fd) {
+  constexpr std::size_t kBytes = 6 * kPage;
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) abort();
+  char* const bytes = static_cast<char*>(memory);
+  memset(bytes, 'm', kBytes);
+  munmap(bytes + 2 * kPage, 2 * kPage);
+  const iovec parts[2] = {{bytes, 3000}, {bytes + 2 * kPage - 100, 3000}};
+  const ssize_t put = pwritev2(fd, parts, 2, 0, RWF_APPEND);
+  munmap(bytes, kBytes);
+  return put;
+}
+
 const std::vector<Call> kReads = {
     {"read of 1", read_some<1>},
     {"read of 64", read_some<64>},
@@ -101,6 +116,7 @@ const std::vector<Call> kWrites = {
     {"pwritev2", [](int fd, char* at) { return pwritev2(fd, Parts(at).parts, 4, -1, 0); }},
     {"appending pwritev2",
      [](int fd, char* at) { return pwritev2(fd, Parts(at).parts, 4, 0, RWF_APPEND); }},
+    {"append of parts around a hole", [](int fd, char*) { return append_around_a_hole(fd); }},
     {"writev of a bad vector",
      [](int fd, char* at) { return writev(fd, reinterpret_cast<iovec*>(at), 3); }},
     {"syscall write", [](int fd, char* at) { return ssize_t{syscall(SYS_write, fd, at, 500)}; }},

@@ -157,15 +157,32 @@ ssize_t write_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint6
   return static_cast<ssize_t>(done);
 }
 
+// As much of the vector as there is of the application's memory.
+std::size_t readable_total(const Vector& vector) {
+  std::size_t there = 0;
+  for (const iovec& part : vector.parts) {
+    const std::size_t length = std::min(part.iov_len, vector.total - there);
+    const std::size_t readable = length == 0 ? 0 : readable_bytes(part.iov_base, length);
+    there += readable;
+    if (readable < length) break;
+  }
+  CAIRN_DCHECK(there <= vector.total);
+  return there;
+}
+
 // An append is one piece: the parts are gathered first, so that nobody else's append falls between
 // them.
 ssize_t append_parts(Actor& actor, FileUse& use, const Vector& vector, std::uint64_t* offset) {
-  const auto [parts, total] = vector;
+  const std::span<const iovec> parts = vector.parts;
+  std::size_t total = vector.total;
   if (parts.size() == 1) return append(actor, use, parts[0].iov_base, total, offset);
   constexpr std::size_t kStackBytes = 2048;
   char small[kStackBytes] = {};
   char* gathered = small;
   if (total > kStackBytes) {
+    // Before the buffer is mapped: it may come to lie where the application has no memory.
+    total = readable_total(vector);
+    if (total == 0) return -EFAULT;
     void* memory =
         sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys::is_error(memory)) return -ENOMEM;
