@@ -26,6 +26,7 @@
 #include "cli/commands/rescue_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/schema_command.h"
+#include "cli/commands/sync_command.h"
 #include "cli/configuration/setting_flags.h"
 #include "cli/profile/profile_command.h"
 #include "cli/report/report_command.h"
@@ -104,6 +105,7 @@ int command_up(const Arguments& arguments) {
   CLI::App app("Starts a node that serves several runs, and returns when it is ready.", "cairn up");
   CommandLineSettings settings;
   add_setting_flags(app, settings, FlagOffer::kByUp);
+  add_one(app, "--node", settings.flags["node.name"], "The same as --name", "NAME");
   app.footer(
       "Example:\n"
       "  cairn up --name job --ram 16G --tier /local/scratch:200G\n"
@@ -185,12 +187,6 @@ int command_explain(const Arguments& arguments) {
       "  cairn explain results/step7.h5 --dataset /fields/density");
   parse(app, arguments);
   return explain_file(options);
-}
-
-void add_files(CLI::App& app, FileSelection& files) {
-  add_text(app, "--node", files.node, kNodeHelp, "NAME");
-  add_text(app, "--from", files.list_file, "A file with one path a line; - for standard input",
-           "FILE");
 }
 
 int command_set(const Arguments& arguments) {
@@ -425,6 +421,7 @@ constexpr Command kCommands[] = {
     {"unpin", "let files leave their tier again", command_unpin},
     {"stage-in", "read files into a tier before programs ask for them", command_stage_in},
     {"stage-out", "store files and take them out of the tiers", command_stage_out},
+    {"sync", "make files durable that other programs have written", command_sync},
     {"doctor", "check the machine, or a program", command_doctor},
     {"advise", "say whether Cairn helps a program, and how to set it up", command_advise},
     {"profile", "measure the devices, list their figures", command_profile},
@@ -434,6 +431,7 @@ constexpr Command kCommands[] = {
     {"check", "verify durable tiers at rest", command_check},
     {"version", "print the version", command_version},
     {"node-service", "", command_node_service, true},
+    {kSyncHere, "", command_sync_here, true},
 };
 
 std::string overview() {

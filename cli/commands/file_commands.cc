@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 
 #include "base/clock.h"
 #include "base/nearest_name.h"
@@ -40,44 +37,6 @@ std::string as_pattern(const std::string& path) {
   return pattern;
 }
 
-std::vector<std::string> lines_of(std::istream& stream) {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) lines.push_back(line);
-  }
-  return lines;
-}
-
-std::vector<std::string> named_paths(const FileSelection& files) {
-  std::vector<std::string> paths = files.paths;
-  if (!files.list_file.empty()) {
-    std::vector<std::string> more;
-    if (files.list_file == "-") {
-      more = lines_of(std::cin);
-    } else {
-      std::ifstream stream(files.list_file);
-      if (!stream)
-        throw Failure(fmt::format("--from {}: {}", files.list_file, std::strerror(errno)),
-                      "name a file with one path a line, or - for standard input");
-      more = lines_of(stream);
-    }
-    paths.insert(paths.end(), more.begin(), more.end());
-  }
-  if (paths.empty()) throw Failure("no files are named", "name some, or give a list with --from");
-  return paths;
-}
-
-std::string canonical(const std::string& path) {
-  std::error_code error;
-  const fs::path result = fs::canonical(path, error);
-  if (error) {
-    throw Failure(fmt::format("{}: {}", path, error.message()),
-                  "name an existing file, or a pattern in quotes");
-  }
-  return result.string();
-}
-
 // What a rule is to match for a path or pattern of the command line.
 std::string pattern_of(const std::string& path) {
   struct stat status{};
@@ -96,26 +55,6 @@ Json identity_of(const std::string& path) {
   return {{"device", static_cast<uint64_t>(status.st_dev)},
           {"inode", static_cast<uint64_t>(status.st_ino)},
           {"bytes", static_cast<uint64_t>(status.st_size)}};
-}
-
-// Calls visit(path) for each regular file that is named or lies below a named directory.
-template <typename Visit>
-void for_each_file(const std::vector<std::string>& paths, Visit&& visit) {
-  for (const std::string& path : paths) {
-    const std::string whole = canonical(path);
-    if (!fs::is_directory(whole)) {
-      visit(whole);
-      continue;
-    }
-    std::error_code error;
-    for (fs::recursive_directory_iterator
-             at(whole, fs::directory_options::skip_permission_denied, error),
-         end;
-         !error && at != end; at.increment(error)) {
-      if (at->is_regular_file(error) && !at->is_symlink(error)) visit(at->path().string());
-    }
-    if (error) throw Failure(fmt::format("{}: {}", whole, error.message()), "");
-  }
 }
 
 constexpr std::string_view kProperties[] = {"mode",   "trigger",  "durability", "policy", "tier",

@@ -9,15 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace cairn::cli {
+#include "cli/commands/file_selection.h"
 
-// What all of them take: files, directories, patterns, and a list of them in a file ("-": standard
-// input), one a line.
-struct FileSelection {
-  std::string node;
-  std::vector<std::string> paths;
-  std::string list_file;
-};
+namespace cairn::cli {
 
 struct SetOptions {
   FileSelection files;

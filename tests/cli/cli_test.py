@@ -221,6 +221,9 @@ class BadInput(CommandTest):
     def test_second_node_of_the_same_name(self):
         self.refused("up", "--name", self.node(), "--ram", "16M", "--tier", "none", says="already running")
 
+    def test_up_takes_the_name_as_other_commands_do(self):
+        self.refused("up", "--node", self.node(), "--ram", "16M", "--tier", "none", says="already running")
+
     def test_private_names_are_reserved(self):
         self.refused("up", "--name", "run-1", says="run-")
 
