@@ -344,41 +344,6 @@ int command_schema(const Arguments& arguments) {
   return check_schemas(files);
 }
 
-int command_recover(const Arguments& arguments) {
-  CLI::App app(
-      "Brings what a durable tier holds to the backing store, after the machine or the node died.",
-      "cairn recover");
-  RecoverCommandOptions options;
-  app.add_option("directory", options.directories, "Directories of durable tiers")
-      ->type_name("DIR")
-      ->required();
-  app.add_flag("--dry-run", options.dry_run, "Only say what would be done");
-  add_text(app, "--rescue", options.rescue_folder,
-           "Save files whose place fails in FOLDER (default: cairn-rescued in DIR, for files that "
-           "have no place any more)",
-           "FOLDER");
-  app.footer(
-      "A file that somebody else has changed since stays as it is, and what was recovered lies\n"
-      "beside it as NAME.cairn-recovered. The command may be killed and run again at any time.\n\n"
-      "Exit status: 74 when something is not at its place.\n\n"
-      "Example:\n  cairn recover /local/nvme");
-  parse(app, arguments);
-  return recover_tiers(options);
-}
-
-int command_check(const Arguments& arguments) {
-  CLI::App app("Verifies durable tiers at rest: each record of their logs.", "cairn check");
-  CheckCommandOptions options;
-  app.add_option("directory", options.directories, "Directories of durable tiers")
-      ->type_name("DIR")
-      ->required();
-  app.add_flag("--repair", options.repair,
-               "Make a lost superblock again from the segments, and clear a torn end");
-  app.footer("Exit status: 74 when something is damaged.\n\nExample:\n  cairn check /local/nvme");
-  parse(app, arguments);
-  return check_tiers(options);
-}
-
 int command_version(const Arguments& arguments) {
   CLI::App app("Prints the version.", "cairn version");
   app.footer("Example:\n  cairn version");

@@ -4,10 +4,17 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
+#include "base/node_config.h"
 #include "base/size_text.h"
+#include "cli/configuration/configuration.h"
 #include "cli/node/drain_view.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
@@ -21,6 +28,22 @@ namespace {
 using durable::Outcome;
 using durable::RecoveredFile;
 using durable::RecoveryReport;
+
+struct TierSelection {
+  std::vector<std::string> directories;
+  CommandLineSettings settings;
+};
+
+struct RecoverOptions {
+  TierSelection tiers;
+  std::string rescue_folder;  // empty: cairn-rescued in the tier's directory
+  bool dry_run = false;
+};
+
+struct CheckOptions {
+  TierSelection tiers;
+  bool repair = false;
+};
 
 double seconds_now() {
   timespec now{};
@@ -117,11 +140,28 @@ void report_recovery(const std::string& directory, const RecoveryReport& report,
   }
 }
 
-}  // namespace
+// Those that were named, else that of the configuration.
+std::vector<std::string> directories_of(const TierSelection& tiers) {
+  if (!tiers.directories.empty()) return tiers.directories;
+  const NodeConfig node = resolve_configuration(tiers.settings).node;
+  const size_t durable = durable_tier_of(node);
+  if (durable == node.tiers.size())
+    throw Failure("no directory is named, and the configuration has no durable tier",
+                  "name the tier's directory, or a configuration that has it: --config FILE");
+  return {node.tiers[durable].directory};
+}
 
-int recover_tiers(const RecoverCommandOptions& options) {
+void add_tiers(CLI::App& app, TierSelection& tiers) {
+  app.add_option("directory", tiers.directories,
+                 "Directories of durable tiers (default: that of the configuration)")
+      ->type_name("DIR");
+  add_text(app, "--config", tiers.settings.config_file, "YAML file (docs/configuration.md)",
+           "FILE");
+}
+
+int recover_tiers(const RecoverOptions& options) {
   int exit_status = kExitOk;
-  for (const std::string& directory : options.directories) {
+  for (const std::string& directory : directories_of(options.tiers)) {
     durable::RecoveryOptions how;
     how.dry_run = options.dry_run;
     how.rescue_folder = options.rescue_folder;
@@ -143,9 +183,9 @@ int recover_tiers(const RecoverCommandOptions& options) {
   return exit_status;
 }
 
-int check_tiers(const CheckCommandOptions& options) {
+int check_tiers(const CheckOptions& options) {
   int exit_status = kExitOk;
-  for (const std::string& directory : options.directories) {
+  for (const std::string& directory : directories_of(options.tiers)) {
     auto storage = durable::open_directory_storage(directory, durable::FolderWanted::kExisting);
     if (!storage) fail(storage.status());
     auto report = durable::check_log(
@@ -159,6 +199,39 @@ int check_tiers(const CheckCommandOptions& options) {
     if (!report->problems.empty()) exit_status = kExitNotStored;
   }
   return exit_status;
+}
+
+}  // namespace
+
+int command_recover(const Arguments& arguments) {
+  CLI::App app(
+      "Brings what a durable tier holds to the backing store, after the machine or the node died.",
+      "cairn recover");
+  RecoverOptions options;
+  add_tiers(app, options.tiers);
+  app.add_flag("--dry-run", options.dry_run, "Only say what would be done");
+  add_text(app, "--rescue", options.rescue_folder,
+           "Save files whose place fails in FOLDER (default: cairn-rescued in DIR, for files that "
+           "have no place any more)",
+           "FOLDER");
+  app.footer(
+      "A file that somebody else has changed since stays as it is, and what was recovered lies\n"
+      "beside it as NAME.cairn-recovered. The command may be killed and run again at any time.\n\n"
+      "Exit status: 74 when something is not at its place.\n\n"
+      "Example:\n  cairn recover /local/nvme");
+  parse(app, arguments);
+  return recover_tiers(options);
+}
+
+int command_check(const Arguments& arguments) {
+  CLI::App app("Verifies durable tiers at rest: each record of their logs.", "cairn check");
+  CheckOptions options;
+  add_tiers(app, options.tiers);
+  app.add_flag("--repair", options.repair,
+               "Make a lost superblock again from the segments, and clear a torn end");
+  app.footer("Exit status: 74 when something is damaged.\n\nExample:\n  cairn check /local/nvme");
+  parse(app, arguments);
+  return check_tiers(options);
 }
 
 }  // namespace cairn::cli

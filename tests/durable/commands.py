@@ -48,6 +48,11 @@ def main():
 
         status, text = cairn("check", tier)
         expect(status == 0 and "records" in text, text)
+        status, text = cairn("check")
+        expect(status == 2 and "has no durable tier" in text, text)
+        put(f"{root}/cairn.yaml", f"tiers: [{{directory: {tier}, capacity: 64M, durable: true}}]\n")
+        status, text = cairn("check", "--config", f"{root}/cairn.yaml")
+        expect(status == 0 and "records" in text, text)
         status, text = cairn("recover", "--dry-run", tier)
         expect("would recover" in text and get(f"{store}/plain") == "0123456789", text)
         expect(status == 74, text)
@@ -58,7 +63,7 @@ def main():
         status, text = cairn("check", "--repair", tier)
         expect(status == 0 and "made again" in text, text)
 
-        status, text = cairn("recover", tier)
+        status, text = cairn("recover", "--config", f"{root}/cairn.yaml")
         expect(status == 74, text)
         expect(get(f"{store}/plain") == "01ab456789", text)
         expect(get(f"{store}/changed") == "by somebody else", text)
