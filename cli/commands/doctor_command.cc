@@ -188,6 +188,14 @@ Finding examine_run_root() {
   }
 }
 
+Finding examine_array_connector() {
+  const ArrayConnector connector = find_array_connector();
+  const bool is_good = connector.problem.empty();
+  return {is_good ? Verdict::kGood : Verdict::kCouldBeBetter, "HDF5 connector",
+          is_good ? connector.path : fmt::format("{} {}", connector.path, connector.problem),
+          is_good ? "" : "HDF5 reads arrays itself, as bytes of buffered files"};
+}
+
 Finding examine_library() {
   try {
     return {Verdict::kGood, "library", preload_library_path(), ""};
@@ -241,7 +249,7 @@ std::vector<Finding> examine_machine(const MachineRoots& roots) {
   return {examine_kernel(),        examine_memory(roots), examine_transparent_huge_pages(roots),
           examine_hugetlb(roots),  examine_memfd(),       examine_proc(roots),
           examine_io_uring(roots), examine_seccomp(),     examine_open_files(),
-          examine_run_root(),      examine_library()};
+          examine_run_root(),      examine_library(),     examine_array_connector()};
 }
 
 std::vector<Finding> examine_program(const std::string& name) {

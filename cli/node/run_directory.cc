@@ -18,6 +18,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/library_file.h"
 #include "cli/node/control_socket.h"
 #include "cli/terminal/failure.h"
 
@@ -228,10 +229,20 @@ std::string preload_library_path() {
       "it belongs beside the directory of the cairn command; build or install Cairn again");
 }
 
+ArrayConnector find_array_connector() {
+  ArrayConnector found;
+  const std::string folder = installed_file("lib/cairn/hdf5");
+  found.path = folder + "/libcairn_hdf5.so";
+  found.is_there = ::access(found.path.c_str(), F_OK) == 0 || errno != ENOENT;
+  if (const char* problem = plugin_problem(folder.c_str(), found.path.c_str()); problem != nullptr)
+    found.problem = problem;
+  return found;
+}
+
 void require_array_connector() {
-  const std::string connector = installed_file("lib/cairn/hdf5/libcairn_hdf5.so");
-  if (::access(connector.c_str(), R_OK) == 0) return;
-  throw Failure(fmt::format("--arrays on: {} is missing", connector),
+  const ArrayConnector connector = find_array_connector();
+  if (connector.problem.empty()) return;
+  throw Failure(fmt::format("--arrays on: {} {}", connector.path, connector.problem),
                 "build Cairn where the headers of HDF5 can be had (./dev build says what failed), "
                 "or run without --arrays");
 }

@@ -58,6 +58,14 @@ std::string executable_path();
 // The path of a file of Cairn, whose name is relative to the directory that bin/ is in.
 std::string installed_file(const std::string& name);
 
+// The library by which HDF5 serves reads from the tiers.
+struct ArrayConnector {
+  std::string path;
+  std::string problem;    // "is cut off"; empty: none
+  bool is_there = false;  // false: Cairn was built without it
+};
+ArrayConnector find_array_connector();
+
 // Errors: libcairn_preload.so is not beside the executable.
 std::string preload_library_path();
 // Errors: throws Failure where HDF5's connector was not built.

@@ -33,6 +33,14 @@ void say_tiers(const Json& status) {
   }
 }
 
+// The program reads its arrays as without Cairn.
+void say_connector_problem() {
+  const ArrayConnector connector = find_array_connector();
+  if (connector.is_there && !connector.problem.empty())
+    say(fmt::format("warning: {} {}: HDF5 reads arrays itself", printable(connector.path),
+                    connector.problem));
+}
+
 void say_goes_on(const std::string& node) {
   say(fmt::format("node {} goes on storing, and ends when it holds nothing more", node));
 }
@@ -61,6 +69,7 @@ void ProgramRun::begin() {
   environment_.exclude = options_.exclude;
   if (environment_.buffer_directories.empty())
     environment_.buffer_directories.push_back(working_directory());
+  if (options_.arrays != "off") say_connector_problem();
   send_begin();
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/leading_number.h"
+#include "base/library_file.h"
 #include "frontends/client/session.h"
 #include "frontends/libc/hook.h"
 #include "frontends/processes/launch_environment.h"
@@ -124,7 +125,8 @@ bool is_of_hdf5(const void* address) {
   return can;
 }
 
-// The directory of the connector, beside this library; empty where it was not built.
+// The directory of the connector, beside this library; empty where it was not built or cannot be
+// loaded: HDF5 gives up on a connector that fails, and its users do not all survive that.
 struct ConnectorDirectory {
   char path[PATH_MAX] = "";
 
@@ -139,7 +141,7 @@ struct ConnectorDirectory {
                                   folder.data(), place);
       const int whole = snprintf(plugin, sizeof plugin, "%s/libcairn_hdf5.so", path);
       const bool fits = length < PATH_MAX && whole < PATH_MAX;
-      if (fits && ::access(plugin, R_OK) == 0) return;
+      if (fits && plugin_problem(path, plugin) == nullptr) return;
     }
     path[0] = '\0';
   }
