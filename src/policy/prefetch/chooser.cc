@@ -197,7 +197,19 @@ unsigned Chooser::best() const {
     best = index;
     worth_to_beat = member.worth() + kWorthMargin;
   }
-  return best;
+  const bool sees_no_end = best != kNobody && members_[best].predictor->sees_no_end();
+  return sees_no_end ? who_knows_ends(best) : best;
+}
+
+// A predictor that was right in other streams of the file has to show first that it has something
+// to say about this one.
+unsigned Chooser::who_knows_ends(unsigned otherwise) const {
+  for (unsigned index = 0; index < member_count_; ++index) {
+    const Member& member = members_[index];
+    if (member.spoken < kSpokenMin || !is_trusted(member)) continue;
+    if (member.predictor->knows_ends()) return index;
+  }
+  return otherwise;
 }
 
 RepeatedOrder Chooser::repeated() const {

@@ -9,10 +9,11 @@
 // the predictor sees far ahead; the near share shows sooner that a pattern has ended. The far share
 // is only updated while the near one is good, so that a stream without any pattern costs little.
 // Where it is low, the predictor foresees the next two reads only. A share over more reads keeps
-// one from being followed that is right as often as not, whatever the last reads were. If
-// two are right equally often, the one that sees further is worth more, because a late forecast
-// does not help. A new stream begins with the findings of other streams of the file, or of the
-// node.
+// one from being followed that is right as often as not, whatever the last reads were. If two are
+// right equally often, the one that sees further is worth more, because a late forecast does not
+// help. One that sees no end of what the reads follow gives way to one that knows how far such
+// things go here, even where that foresees nothing. A new stream begins with the findings of other
+// streams of the file, or of the node.
 //
 // Bounds: some 10 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
 // file's knowledge; borrows the node's and the supply, which outlive it.
@@ -107,6 +108,8 @@ class Chooser {
   void sample_far(Member& member);
   static bool has_something(const Member& member);
   unsigned best() const;
+  // Returns: `otherwise` when nobody does.
+  unsigned who_knows_ends(unsigned otherwise) const;
 
   const FileKnowledgePtr file_;
   NodeKnowledge& node_;

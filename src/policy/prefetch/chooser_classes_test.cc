@@ -33,8 +33,8 @@ TEST(ChooserClasses, ForeseesExtentsToTheirLikelyEnd) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const AccessPattern pattern = testing::extents_of_unknown_length(seed, 20'000);
     const PrefetchResult result = testing::measure_chooser(pattern);
-    EXPECT_GE(result.coverage + result.late, 0.75) << text_of(pattern, result);
-    EXPECT_GE(result.accuracy, 0.62) << text_of(pattern, result);
+    EXPECT_GE(result.coverage + result.late, 0.85) << text_of(pattern, result);
+    EXPECT_GE(result.accuracy, 0.85) << text_of(pattern, result);
   }
 }
 

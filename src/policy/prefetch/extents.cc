@@ -59,7 +59,7 @@ float Extents::hazard(std::int64_t length) const {
 }
 
 std::size_t Extents::predict(std::span<BlockRun> next) const {
-  if (end_ <= first_ || extents_ < kExtentsMin) return 0;
+  if (!knows_ends()) return 0;
   RunWriter writer(next);
   float confidence = 1;
   for (std::int64_t block = end_; !writer.is_full(); block += read_blocks_) {

@@ -26,6 +26,7 @@ class Extents final : public Predictor {
   const char* name() const override { return "extents"; }
   void observe(BlockRun run) override;
   std::size_t predict(std::span<BlockRun> next) const override;
+  bool knows_ends() const override { return end_ > first_ && extents_ >= kExtentsMin; }
 
  private:
   static constexpr std::int64_t kLengths = 128;  // longer ones count as the longest

@@ -57,6 +57,11 @@ class Predictor {
   // For a predictor of several orders at once, of which any may go on next: about the read observed
   // last.
   virtual Verdict verdict() const { return Verdict::kCompare; }
+  // Whether it foresees that what it follows goes on for ever.
+  virtual bool sees_no_end() const { return false; }
+  // Whether it is a finding that it foresees so little, or nothing: what it follows is likely to
+  // end there.
+  virtual bool knows_ends() const { return false; }
   // The whole order that the stream goes through once more, when it has been right for a while.
   virtual RepeatedOrder repeated() const { return {}; }
 };

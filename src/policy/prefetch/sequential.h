@@ -18,6 +18,7 @@ class Sequential final : public Predictor {
   const char* name() const override { return "sequential"; }
   void observe(BlockRun run) override;
   std::size_t predict(std::span<BlockRun> next) const override;
+  bool sees_no_end() const override { return true; }
 
  private:
   static constexpr std::uint32_t kStepsMin = 2;

@@ -16,6 +16,7 @@ class Stride final : public Predictor {
   const char* name() const override { return "stride"; }
   void observe(BlockRun run) override;
   std::size_t predict(std::span<BlockRun> next) const override;
+  bool sees_no_end() const override { return true; }
 
  private:
   BlockRun last_{-1, 0};

@@ -28,6 +28,7 @@ class Walks final : public Predictor {
   const char* name() const override { return "walks"; }
   void observe(BlockRun run) override;
   std::size_t predict(std::span<BlockRun> next) const override;
+  bool sees_no_end() const override { return true; }
   Verdict verdict() const override { return verdict_; }
 
  private:
