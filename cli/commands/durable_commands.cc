@@ -140,10 +140,21 @@ void report_recovery(const std::string& directory, const RecoveryReport& report,
   }
 }
 
+// A machine that has started anew may lack what a node needs, and the tier is there all the same.
+NodeConfig configured_node(const CommandLineSettings& settings) {
+  try {
+    return resolve_configuration(settings).node;
+  } catch (const Failure& failure) {
+    throw Failure(failure.what(), "name the tier's directory instead: `cairn recover DIR`");
+  }
+}
+
 // Those that were named, else that of the configuration.
 std::vector<std::string> directories_of(const TierSelection& tiers) {
+  if (!tiers.directories.empty() && !tiers.settings.config_file.empty())
+    throw Failure("directories and a configuration are named", "leave one of them out");
   if (!tiers.directories.empty()) return tiers.directories;
-  const NodeConfig node = resolve_configuration(tiers.settings).node;
+  const NodeConfig node = configured_node(tiers.settings);
   const size_t durable = durable_tier_of(node);
   if (durable == node.tiers.size())
     throw Failure("no directory is named, and the configuration has no durable tier",

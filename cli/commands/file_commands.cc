@@ -45,7 +45,7 @@ std::string pattern_of(const std::string& path) {
     const bool is_place = path.find('/') != std::string::npos && path.front() != '/';
     return is_place ? as_pattern(fs::current_path().string()) + "/" + path : path;
   }
-  const std::string whole = canonical(path);
+  const std::string whole = canonical(path, "name an existing file, or a pattern in quotes");
   return fs::is_directory(whole) ? as_pattern(whole) + "/*" : as_pattern(whole);
 }
 
@@ -123,10 +123,11 @@ int send_rules(const FileSelection& files, const FileRule& properties, const cha
           "use a pattern such as '*.h5' or the directory");
     rules.push_back(node::rule_to_json(rule));
     if (!rule.pinned || has_wildcard(path)) continue;
-    for_each_file({path}, [&](const std::string& file) {
+    const auto add = [&](const std::string& file) {
       if (Json identity = identity_of(file); !identity.is_null())
         identities.push_back(std::move(identity));
-    });
+    };
+    for_each_file({path}, {.file = add, .directory = nullptr});
   }
   ControlClient(select_node(files.node))
       .request({{"command", "set"}, {"rules", rules}, {"files", identities}});
@@ -172,11 +173,12 @@ int pin_files(const PinOptions& options) {
 int stage_files(const StageOptions& options) {
   Json paths = Json::array();
   uint64_t total = 0;
-  for_each_file(named_paths(options.files), [&](const std::string& path) {
+  const auto add = [&](const std::string& path) {
     struct stat status{};
     if (::stat(path.c_str(), &status) == 0) total += static_cast<uint64_t>(status.st_size);
     paths.push_back(path);
-  });
+  };
+  for_each_file(named_paths(options.files), {.file = add, .directory = nullptr});
   Json request = {{"command", options.in ? "stage-in" : "stage-out"}, {"paths", paths}};
   if (!options.tier.empty()) request["tier"] = options.tier;
   const double started = monotonic_seconds();

@@ -45,6 +45,9 @@ std::vector<std::string> named_paths(const FileSelection& files) {
         throw Failure(fmt::format("--from {}: {}", files.list_file, std::strerror(errno)),
                       "name a file with one path a line, or - for standard input");
       more = lines_of(stream);
+      if (stream.bad())
+        throw Failure(fmt::format("--from {}: cannot be read", files.list_file),
+                      "name a file with one path a line, or - for standard input");
     }
     paths.insert(paths.end(), more.begin(), more.end());
   }
@@ -52,36 +55,37 @@ std::vector<std::string> named_paths(const FileSelection& files) {
   return paths;
 }
 
-std::string canonical(const std::string& path) {
+std::string canonical(const std::string& path, const char* remedy) {
   std::error_code error;
   const fs::path result = fs::canonical(path, error);
-  if (error) {
-    throw Failure(fmt::format("{}: {}", path, error.message()),
-                  "name an existing file, or a pattern in quotes");
-  }
+  if (error) throw Failure(fmt::format("{}: {}", path, error.message()), remedy);
   return result.string();
 }
 
-void for_each_file(const std::vector<std::string>& paths,
-                   const std::function<void(const std::string&)>& visit,
-                   const std::function<void(const std::string&)>& visit_directory) {
+namespace {
+
+// What vanishes meanwhile, and folders that may not be read, are passed over.
+void walk(const fs::path& directory, const VisitedFiles& visit) {
+  if (visit.directory) visit.directory(directory.string());
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    const fs::file_type type = at->symlink_status(gone).type();
+    if (type == fs::file_type::regular) visit.file(at->path().string());
+    if (type == fs::file_type::directory) walk(at->path(), visit);
+  }
+}
+
+}  // namespace
+
+void for_each_file(const std::vector<std::string>& paths, const VisitedFiles& visit) {
   for (const std::string& path : paths) {
     const std::string whole = canonical(path);
-    if (!fs::is_directory(whole)) {
-      visit(whole);
-      continue;
+    if (fs::is_directory(whole)) {
+      walk(whole, visit);
+    } else {
+      visit.file(whole);
     }
-    if (visit_directory) visit_directory(whole);
-    std::error_code error;
-    for (fs::recursive_directory_iterator
-             at(whole, fs::directory_options::skip_permission_denied, error),
-         end;
-         !error && at != end; at.increment(error)) {
-      if (at->is_symlink(error)) continue;
-      if (at->is_regular_file(error)) visit(at->path().string());
-      if (visit_directory && at->is_directory(error)) visit_directory(at->path().string());
-    }
-    if (error) throw Failure(fmt::format("{}: {}", whole, error.message()), "");
   }
 }
 

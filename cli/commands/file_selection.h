@@ -13,7 +13,8 @@
 
 namespace cairn::cli {
 
-// Files, directories, patterns, and a list of them in a file ("-": standard input), one a line.
+// Files, directories, patterns where the command takes them, and a list of them in a file ("-":
+// standard input), one a line.
 struct FileSelection {
   std::string node;
   std::vector<std::string> paths;
@@ -26,13 +27,16 @@ void add_files(CLI::App& app, FileSelection& files);
 // The words, and the paths of the list. Errors: there are none of both.
 std::vector<std::string> named_paths(const FileSelection& files);
 
-// The whole path of something that exists.
-std::string canonical(const std::string& path);
+// The whole path of something that exists. Errors: Failure with the remedy.
+std::string canonical(const std::string& path,
+                      const char* remedy = "name an existing file or directory");
 
-// Calls visit(path) for each regular file that is named or lies below a named directory, and
-// visit_directory(path) for these directories and those below them.
-void for_each_file(const std::vector<std::string>& paths,
-                   const std::function<void(const std::string&)>& visit,
-                   const std::function<void(const std::string&)>& visit_directory = nullptr);
+struct VisitedFiles {
+  std::function<void(const std::string&)> file;       // a regular one, or whatever is named
+  std::function<void(const std::string&)> directory;  // may be empty
+};
+// Visits the files that are named, the directories that are, and what lies below them. Links below
+// them are not followed.
+void for_each_file(const std::vector<std::string>& paths, const VisitedFiles& visit);
 
 }  // namespace cairn::cli

@@ -243,8 +243,10 @@ void require_array_connector() {
   const ArrayConnector connector = find_array_connector();
   if (connector.problem.empty()) return;
   throw Failure(fmt::format("--arrays on: {} {}", connector.path, connector.problem),
-                "build Cairn where the headers of HDF5 can be had (./dev build says what failed), "
-                "or run without --arrays");
+                connector.is_there
+                    ? "install Cairn again, or run without --arrays"
+                    : "build Cairn where the headers of HDF5 can be had (./dev build says what "
+                      "failed), or run without --arrays");
 }
 
 std::string user_name(uid_t user) {

@@ -20,8 +20,8 @@ namespace cairn {
 inline const char* library_file_problem(int file) {
   Elf64_Ehdr header{};
   struct ::statx status;
-  if (sys::pread(file, &header, sizeof header, 0) != sizeof header ||
-      sys::statx(file, "", AT_EMPTY_PATH, STATX_SIZE, &status) < 0 ||
+  if (sys::statx(file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status) < 0 ||
+      !S_ISREG(status.stx_mode) || sys::pread(file, &header, sizeof header, 0) != sizeof header ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return "is no library";
   }
@@ -40,7 +40,8 @@ inline const char* library_file_problem(int file) {
 
 // The same of a path.
 inline const char* library_problem(const char* path) {
-  const int file = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  // A pipe of this name must not be waited for.
+  const int file = sys::openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file == -ENOENT) return "is missing";
   if (file < 0) return "cannot be read";
   const char* const problem = library_file_problem(file);

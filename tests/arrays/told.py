@@ -4,6 +4,7 @@
 what the program calls, and HDF5 would not start without what the connector calls besides. Nor does it tell of a
 connector whose file cannot be loaded: the program reads as without Cairn, and `cairn run` names the file."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ BREAKS = {
     "whole": (lambda plugin: None, ""),
     "junk": (lambda plugin: plugin.write_bytes(b"no library at all\n" * 100), "is no library"),
     "half": (lambda plugin: plugin.write_bytes(plugin.read_bytes()[:plugin.stat().st_size // 2]), "is cut off"),
+    "a pipe": (lambda plugin: (plugin.unlink(), os.mkfifo(plugin)), "is no library"),
     "missing": (lambda plugin: plugin.unlink(), ""),
 }
 

@@ -106,6 +106,10 @@ def scene_a_list_of_paths(work):
 def scene_what_cannot_be_synced_is_named(work):
     run = Run(work, ["64M:durable"])
     need("gone" in run.sync("gone", status=2), "a path that does not exist is named")
+    run.node, node = "nobody", run.node
+    need("no node named nobody" in run.sync("named", status=2), "a node that does not exist is named")
+    run.node = node
+    need("1 file is durable" in run.sync("named", "named"), "a file that is named twice is one")
     os.mkfifo(run.store / "fifo")
     errors = run.sync("fifo", "named", status=EXIT_NOT_STORED)
     need("fifo: not durable: Invalid argument" in errors, f"a file that cannot be synced is named: {errors}")
