@@ -52,6 +52,21 @@ class RunTest(report_test.ReportTest):
         super().tearDown()
 
 
+class TheStoreOfARun(RunTest):
+    def test_the_measured_store_of_the_working_directory_is_known(self):
+        """A private node is told of no directory: what it buffers is below the one that the run starts in."""
+        def store_of_a_run():
+            page = os.path.join(self.root, "page.json")
+            self.cairn("run", "--ram", "16M", "--report-json", page, "--report", page + ".html", "--force", "--",
+                       sys.executable, "-c", "import time; open('out', 'w').write('x' * 100000); time.sleep(0.5)",
+                       check=0)
+            with open(page, encoding="utf-8") as file:
+                return json.load(file)["timeline"]["store"]
+        self.assertFalse(store_of_a_run()["measured"])
+        self.cairn("profile", "--seconds", "0.2", "--space", "8M", self.work, check=0)
+        self.assertTrue(store_of_a_run()["measured"])
+
+
 class RecordsThatHang(RunTest):
     def test_the_node_answers_while_the_place_of_the_records_hangs(self):
         """The new record is opened as a pipe that nobody reads, which waits as a home directory without its server."""

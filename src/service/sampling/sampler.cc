@@ -33,7 +33,7 @@ nlohmann::json store_json(const std::vector<std::string>& buffer_directories) {
 }  // namespace
 
 Sampler::Sampler(const SamplerSources& sources)
-    : from_(sources), store_([this] { return store_json(from_.config.buffer_directories); }) {
+    : from_(sources), store_([this] { return store_json(store_directories()); }) {
   from_.clients.set_on_release([this](const ClientInfo& client, const CounterSums& sums) {
     shares_.note_departed(client, sums);
   });
@@ -44,6 +44,7 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   from_.files.begin(run.number());
   const bool is_light = how == Sampling::kLight;
   const std::lock_guard lock(mutex_);
+  if (first_directory_.empty()) first_directory_ = run.directory;
   from_.gauges.find_columns();
   const auto [entry, is_new] =
       runs_.try_emplace(run.id, run, record, from_.gauges.columns().size(),
@@ -60,6 +61,13 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   }
   if (!thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { work(); });
   wake_.notify_all();
+}
+
+// Without directories of its own a node buffers those that its runs start in.
+std::vector<std::string> Sampler::store_directories() {
+  if (!from_.config.buffer_directories.empty()) return from_.config.buffer_directories;
+  const std::lock_guard lock(mutex_);
+  return {first_directory_};
 }
 
 // Nobody asks for a light one that is over at once, and `cairn run` waits for this.

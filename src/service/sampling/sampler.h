@@ -98,6 +98,7 @@ class Sampler {
     std::int64_t began_unix_ns = 0;
   };
   static bool is_asked_for(const Series& series, std::int64_t now_ns);
+  std::vector<std::string> store_directories();
   void work();
   void take(Series* series, std::int64_t now_ns) const;
   void ask_store(Series* series);
@@ -116,6 +117,7 @@ class Sampler {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;
+  std::string first_directory_;  // that the first of the runs has started in
   std::map<std::string, Series> runs_;
   std::deque<std::pair<std::string, nlohmann::json>> ended_;
   std::thread thread_;
