@@ -33,6 +33,16 @@ def wait_until(condition, what, seconds=60, found=None):
         time.sleep(0.02)
 
 
+def kill_run(run, service):
+    """The program, service and keeper of a `cairn run` that leads its own process group, at once."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(service, signal.SIGSTOP)
+    os.killpg(run.pid, signal.SIGKILL)
+    under_cairn.kill_node(service)
+    run.wait()
+    wait_until(lambda: not Path(f"/proc/{service}").exists(), "the service is gone")
+
+
 class FaultyStore:
     """A mounted faulty_store; `behind` is the directory that it shows."""
 

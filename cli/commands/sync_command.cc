@@ -207,7 +207,7 @@ bool follow(const SyncChild& child, const std::vector<SyncPath>& paths) {
 int sync_path(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return errno;
-  // To open anything else may wake somebody who waits for a reader.
+  // A writer that waits for the reader of a pipe would take an open for that reader.
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return EINVAL;
   constexpr int kFlags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   int file = ::open(path.c_str(), O_RDONLY | kFlags);

@@ -7,15 +7,13 @@ Without checkpoints the same data is lost, which shows that the test can see it.
 """
 
 import contextlib
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
-from scenes import need, run_scenes, status_of, wait_until  # noqa: E402
+from scenes import kill_run, need, run_scenes, status_of, wait_until  # noqa: E402
 
 MEGABYTES = 24
 PROGRAM = f"""
@@ -50,13 +48,7 @@ class Run:
 
     def die(self):
         """Program, service and keeper at once."""
-        service = self.status()["service_pid"]
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(service, signal.SIGSTOP)
-        os.killpg(self.process.pid, signal.SIGKILL)
-        under_cairn.kill_node(service)
-        self.process.wait()
-        wait_until(lambda: not Path(f"/proc/{service}").exists(), "the service is gone")
+        kill_run(self.process, self.status()["service_pid"])
 
     def recover(self):
         done = under_cairn.execute([under_cairn.CAIRN, "recover", self.tier], "/", 60)

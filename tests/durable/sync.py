@@ -8,14 +8,13 @@ The node's processes and the program are killed, so that its memory is gone, and
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
-from scenes import EXIT_NOT_STORED, need, run_scenes, status_of, wait_until  # noqa: E402
+from scenes import EXIT_NOT_STORED, kill_run, need, run_scenes, status_of  # noqa: E402
 
 SMALL_FILES = 50
 PROGRAM = f"""
@@ -52,13 +51,7 @@ class Run:
 
     def die(self):
         """Program, service and keeper at once."""
-        service = status_of(self.node)["service_pid"]
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(service, signal.SIGSTOP)
-        os.killpg(self.process.pid, signal.SIGKILL)
-        under_cairn.kill_node(service)
-        self.process.wait()
-        wait_until(lambda: not Path(f"/proc/{service}").exists(), "the service is gone")
+        kill_run(self.process, status_of(self.node)["service_pid"])
 
     def recover(self):
         done = under_cairn.execute([under_cairn.CAIRN, "recover", self.tier], "/", 60)
