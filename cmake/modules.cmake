@@ -106,8 +106,8 @@ cairn_module(service/durability
              DEPS frontends/protocol service/logged_files service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/attachment
-             DEPS memory/arena memory/catalog memory/tiers memory/buffer policy/arrays frontends/protocol
-                  service/process service/keeping service/write_back
+             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/buffer policy/arrays
+                  frontends/protocol service/process service/keeping service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/recovery
              DEPS memory/arena memory/catalog memory/pool memory/tiers memory/buffer service/attachment)

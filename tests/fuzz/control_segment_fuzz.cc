@@ -92,6 +92,7 @@ class Scene final : public node::testing::LeftMemory {
         break;
       case 4:
         (void)sweep_settlings(service_);
+        (void)sweep_cuts(service_);
         (void)settle_store(service_, index_, *file_);
         break;
       case 5: {

@@ -65,6 +65,9 @@ int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint6
 void wait_for_shape(const ObjectAccess& access);
 // Requires: the object's lock. Ends a change of shape that was left open by a death.
 void end_dead_change(const ObjectAccess& access);
+// Requires: the object's lock, and a change of shape that was left open by a death. Drops what lies
+// behind the end, which needs no file; the change stays open.
+void drop_cut_blocks(const ObjectAccess& access);
 
 // Drops every block; dirty ones too when `discard_dirty`, else access.backing gets them first.
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,

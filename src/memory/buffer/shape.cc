@@ -119,11 +119,16 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
   return 0;
 }
 
+// Where the first block begins that a file of this size does not need.
+std::uint64_t first_unused(std::uint64_t size) {
+  return (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+}
+
 // The blocks follow the store. Requires: a change of shape under way, so that none comes meanwhile.
 int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t before) {
   CAIRN_DCHECK(access.object().is_changing_shape());
   CAIRN_DCHECK(access.object().lock.holder() == access.actor.self);
-  const std::uint64_t first_gone = (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const std::uint64_t first_gone = first_unused(size);
   constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds; ++round) {
     int error =
@@ -234,6 +239,14 @@ void end_dead_change(const ObjectAccess& access) {
   object.size.store(size, std::memory_order_seq_cst);
   (void)cut_blocks(access, size, UINT64_MAX);
   object.shape_sequence.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// A death before the new size was written down leaves the old one, behind which there is nothing.
+void drop_cut_blocks(const ObjectAccess& access) {
+  CAIRN_DCHECK(access.object().is_changing_shape());
+  CAIRN_DCHECK(access.object().lock.holder() == access.actor.self);
+  const std::uint64_t first = first_unused(access.object().size.load());
+  (void)drop_blocks(access, first, UINT64_MAX, true, PlacementReason::kCut);
 }
 
 void wait_for_shape(const ObjectAccess& access) {

@@ -158,6 +158,7 @@ void Reaper::sweep(const Batch& batch) {
   if (may_have_died_at_work) {
     counts = sweep_buckets(actor_);
     (void)sweep_settlings(actor_);
+    (void)sweep_cuts(actor_);
   }
   replaced_.insert(replaced_.end(), batch.replaced.begin(), batch.replaced.end());
   std::erase_if(replaced_, [&batch](Owner owner) {

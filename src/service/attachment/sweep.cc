@@ -7,6 +7,7 @@
 #include <array>
 
 #include "memory/arena/client_slot.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
@@ -153,6 +154,23 @@ void for_each_lock(const NodeMemory& memory, Visit&& visit) {
   memory.directory().for_each_line_lock(is_used, visit);
 }
 
+// Calls settle(ObjectIndex) under the lock of each object that a dead owner may have left as
+// is_left(const Object&) says. A living holder is at it, and comes to its end itself.
+template <typename IsLeft, typename Settle>
+void for_each_left(Actor& actor, IsLeft&& is_left, Settle&& settle) {
+  const ObjectTable& objects = actor.memory->objects();
+  const std::uint32_t used = objects.used();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    Object& object = objects.at(static_cast<ObjectIndex>(index));
+    if (!object.has(kObjectLive) || !is_left(object)) continue;
+    const Owner holder = object.lock.holder();
+    if (is_dead(holder, actor.owners())) (void)object.lock.release_if_held_by(holder);
+    if (!object.lock.try_lock(actor.self)) continue;
+    if (is_left(object)) settle(static_cast<ObjectIndex>(index));
+    object.lock.unlock(actor.self);
+  }
+}
+
 }  // namespace
 
 SweepCounts sweep_buckets(Actor& actor) {
@@ -238,23 +256,30 @@ std::uint32_t sweep_locks(Actor& actor) {
 }
 
 std::uint32_t sweep_settlings(Actor& actor) {
-  const NodeMemory& memory = *actor.memory;
   std::uint32_t left = 0;
-  const std::uint32_t used = memory.objects().used();
-  for (std::uint32_t index = 1; index < used; ++index) {
-    Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
-    if (!object.has(kObjectLive) || !object.is_marked(kMarkBeingSettled)) continue;
-    const Owner holder = object.lock.holder();
-    if (is_dead(holder, actor.owners())) (void)object.lock.release_if_held_by(holder);
-    // A living holder is at it, and takes the mark away itself.
-    if (!object.lock.try_lock(actor.self)) continue;
-    if (object.mark(kMarkBeingSettled, false)) {
-      object.set(kObjectTimesDirty);
-      ++left;
-    }
-    object.lock.unlock(actor.self);
-  }
+  for_each_left(
+      actor, [](const Object& object) { return object.is_marked(kMarkBeingSettled); },
+      [&](ObjectIndex index) {
+        Object& object = actor.object(index);
+        if (!object.mark(kMarkBeingSettled, false)) return;
+        object.set(kObjectTimesDirty);
+        ++left;
+      });
   return left;
+}
+
+std::uint32_t sweep_cuts(Actor& actor) {
+  std::uint32_t cut = 0;
+  for_each_left(
+      actor, [](const Object& object) { return object.is_changing_shape(); },
+      [&](ObjectIndex index) {
+        NoService nobody;
+        PosixBacking no_file;
+        const ObjectAccess access{actor, index, no_file, nobody};
+        drop_cut_blocks(access);
+        ++cut;
+      });
+  return cut;
 }
 
 std::uint32_t count_dead_locks(const NodeMemory& memory) {

@@ -58,6 +58,11 @@ std::uint32_t sweep_locks(Actor& actor);
 // they are to be set again. Returns how many there were.
 std::uint32_t sweep_settlings(Actor& actor);
 
+// Drops the blocks behind the new end of files that a dead owner was cutting: nobody can read them,
+// and the next to open, cut or extend the file may be long in coming. Returns how many such files
+// there were.
+std::uint32_t sweep_cuts(Actor& actor);
+
 // Locks in the arena that name a dead owner. For `cairn status` and tests.
 std::uint32_t count_dead_locks(const NodeMemory& memory);
 

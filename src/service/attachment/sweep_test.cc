@@ -3,9 +3,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <vector>
 
+#include "memory/backing/posix_backing.h"
+#include "memory/buffer/object_io.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/testing/accepting_service.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn::node {
@@ -79,6 +84,40 @@ TEST_F(SweepTest, NoNumberOfACutWriteComesBack) {
   const std::uint32_t before = cut_writes(other);
   objects.note_cut_write(other);
   EXPECT_GT(cut_writes(other), before);
+}
+
+// Killed after the store was cut and the size was set, and before the blocks went.
+TEST_F(SweepTest, BlocksBehindTheEndOfACutThatWasLeftHalfDoneGo) {
+  const int fd = testing::make_unnamed_file();
+  ASSERT_GE(fd, 0);
+  PosixBacking file(fd, O_RDWR);
+  testing::AcceptingService service;
+  service.memory = &memory_;
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd, &status), 0);
+  const ObjectIndex index = open_object(actor_, file, status, true);
+  ASSERT_NE(index, ObjectIndex::kNone);
+  Object& object = memory_.objects().at(index);
+  object.clear(kObjectUnlinked);
+  const std::vector<char> bytes(3 * kBlockBytes, 'b');
+  const ObjectAccess access{actor_, index, file, service};
+  ASSERT_EQ(write_object(access, 0, bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  object.lock.lock(writer_, memory_.owners());
+  object.shape_sequence.fetch_add(1);
+  ASSERT_EQ(ftruncate(fd, 100), 0);
+  object.size.store(100);
+
+  EXPECT_EQ(sweep_cuts(actor_), 0u) << "it lives, and is at it";
+  EXPECT_EQ(object.blocks.load(), 3u);
+  memory_.owners().advance(kWriter);
+  EXPECT_EQ(sweep_cuts(actor_), 1u);
+  EXPECT_EQ(object.blocks.load(), 1u);
+  EXPECT_TRUE(object.is_changing_shape()) << "only who has the file open knows where it ends";
+  wait_for_shape(access);
+  EXPECT_FALSE(object.is_changing_shape());
+  actor_.drop_leases();
+  close(fd);
 }
 
 }  // namespace

@@ -164,6 +164,7 @@ Result<Takeover> take_over(NodeMemory& memory) {
   settle_blocks(actor, &found);
   CAIRN_CRASH_POINT("takeover.blocks-settled");
   found.unsettled = sweep_settlings(actor);
+  (void)sweep_cuts(actor);
   mend_objects(actor, &found);
   CAIRN_CRASH_POINT("takeover.objects-mended");
   mend_holds(actor, &found);
