@@ -18,10 +18,6 @@ using arrays::LeftReason;
 
 // A chunk of this size is unpacked into memory of the connector's.
 constexpr std::uint64_t kChunkBytesMax = std::uint64_t{256} << 20;
-// A copy from the tiers: a lookup, and the bytes at the speed of memory.
-constexpr double kCopyBytesPerSecond = 2e9;
-// So much is unpacked before anything is believed.
-constexpr std::uint64_t kBytesBelieved = std::uint64_t{4} << 20;
 
 hsize_t stored_bytes(const Dataset& dataset, hid_t transfer) {
   hsize_t bytes = 0;
@@ -209,17 +205,6 @@ void Array::look_at_filters(hid_t creation, const Dataset& dataset) {
   if (!filters) return;
   arrays::PackedArray packed{dataset.token_words(), shape_, chunk_, cell_bytes_, *filters};
   if (packed.grid()) packed_ = packed;
-}
-
-void Array::note_unpacked(std::uint64_t bytes, double seconds) {
-  CAIRN_DCHECK(bytes != 0);
-  unpacked_bytes_ += bytes;
-  unpacked_seconds_ += seconds;
-}
-
-bool Array::is_worth_keeping() const {
-  if (unpacked_bytes_ < kBytesBelieved) return true;
-  return unpacked_seconds_ > static_cast<double>(unpacked_bytes_) / kCopyBytesPerSecond;
 }
 
 }  // namespace cairn::hdf5

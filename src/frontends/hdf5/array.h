@@ -16,6 +16,7 @@
 #include "policy/arrays/chunk_grid.h"
 #include "policy/arrays/dataset_news.h"
 #include "policy/arrays/file_array.h"
+#include "policy/arrays/keeping_worth.h"
 #include "policy/arrays/packed_array.h"
 #include "policy/arrays/slab_ahead.h"
 
@@ -60,10 +61,8 @@ class Array final : public Memory {
   const arrays::ChunkGrid& grid() const { return *grid_; }
   std::uint64_t bytes_of(const arrays::Box& box) const { return *box.cells() * cell_bytes_; }
 
-  // What reading chunks costs, as far as this process has seen it.
-  void note_unpacked(std::uint64_t bytes, double seconds);
-  // Whether a chunk in the tiers would be had sooner.
-  bool is_worth_keeping() const;
+  // Whether to keep its chunks, as far as this process has seen.
+  arrays::KeepingWorth keeping;
 
  private:
   explicit Array(Library& library) : library_(library) {}
@@ -89,8 +88,6 @@ class Array final : public Memory {
   std::optional<arrays::PackedArray> packed_;
   std::optional<arrays::SlabAhead> ahead_;
   arrays::FileArray in_file_;
-  std::uint64_t unpacked_bytes_ = 0;
-  double unpacked_seconds_ = 0;
 };
 
 }  // namespace cairn::hdf5

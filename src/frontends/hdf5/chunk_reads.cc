@@ -71,6 +71,18 @@ class Scratch {
   void* memory_;
 };
 
+arrays::LeftReason why_left(arrays::KeepingWorth::Answer answer) {
+  switch (answer) {
+    case arrays::KeepingWorth::Answer::kCheap:
+      return arrays::LeftReason::kCheap;
+    case arrays::KeepingWorth::Answer::kNoRoom:
+      return arrays::LeftReason::kNoRoom;
+    case arrays::KeepingWorth::Answer::kYes:
+      break;
+  }
+  return arrays::LeftReason::kNotThere;
+}
+
 }  // namespace
 
 ChunkReads::ChunkReads(Dataset& dataset, Array& array, const DatasetRead& read, const Box& box)
@@ -116,8 +128,13 @@ bool ChunkReads::unpack(const Box& box, void* to) {
                             read_.transfer, &to, nullptr) < 0) {
     return false;
   }
-  array_.note_unpacked(array_.bytes_of(box), seconds_now() - begin);
+  array_.keeping.note_unpacked(array_.bytes_of(box), seconds_now() - begin);
   return true;
+}
+
+void ChunkReads::keep(std::uint64_t number, const CairnRegion& region, const void* cells) {
+  const double begin = seconds_now();
+  if (calls_.keep(&region, cells) == 0) array_.keeping.note_kept(number, seconds_now() - begin);
 }
 
 bool ChunkReads::read_chunk(std::uint64_t number) {
@@ -127,20 +144,22 @@ bool ChunkReads::read_chunk(std::uint64_t number) {
   const CairnRegion region = region_of(number);
   const int error = copy_from_tiers(region, chunk, *wanted);
   if (error == 0) {
+    array_.keeping.note_found();
     note_served(dataset_, array_.bytes_of(*wanted));
     return true;
   }
-  leave(dataset_,
-        array_.is_worth_keeping() ? arrays::LeftReason::kNotThere : arrays::LeftReason::kCheap);
-  if (error != -ENODATA) return false;
+  array_.keeping.note_missed(number);
+  leave(dataset_, why_left(array_.keeping.answer()));
+  // To unpack all of it for a part would be in vain.
+  if (error != -ENODATA || !array_.keeping.is_worth()) return false;
   if (*wanted == box_ && *wanted == chunk) {
     if (!unpack(chunk, read_.buffer)) return false;
-    if (array_.is_worth_keeping()) (void)calls_.keep(&region, read_.buffer);
+    keep(number, region, read_.buffer);
     return true;
   }
   const Scratch scratch(region.bytes);
   if (scratch.get() == nullptr || !unpack(chunk, scratch.get())) return false;
-  if (array_.is_worth_keeping()) (void)calls_.keep(&region, scratch.get());
+  keep(number, region, scratch.get());
   arrays::copy_cells(*wanted, array_.cell_bytes(),
                      {static_cast<const std::byte*>(scratch.get()), chunk},
                      {static_cast<std::byte*>(read_.buffer), box_});

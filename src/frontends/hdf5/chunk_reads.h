@@ -25,6 +25,7 @@ class ChunkReads {
                       const arrays::Box& wanted) const;
   // The connector below fills `to` with the cells of the box.
   bool unpack(const arrays::Box& box, void* to);
+  void keep(std::uint64_t number, const CairnRegion& region, const void* cells);
 
   Dataset& dataset_;
   Array& array_;

@@ -94,7 +94,7 @@ void tell_of_packed_read(const Dataset& dataset, Array& array, const DatasetRead
   CAIRN_DCHECK(array.is_packed());
   const PackedArray* packed = array.packed();
   if (packed == nullptr || packed->shape.size() > kPackedDimensionsMax ||
-      dataset.file->source.version.is_fresh != 0 || !array.is_worth_keeping())
+      dataset.file->source.version.is_fresh != 0 || !array.keeping.is_worth())
     return;
   // A program that reads row after row is in the same chunks for long.
   const arrays::Box places = array.grid().chunks_of(box);

@@ -41,6 +41,8 @@ const char* text_of(LeftReason reason) {
       return "not in the tiers yet";
     case LeftReason::kCheap:
       return "unpacking is cheaper";
+    case LeftReason::kNoRoom:
+      return "the tiers are too small to keep chunks until they are read again";
     case LeftReason::kNone:
     case LeftReason::kCount:
       break;

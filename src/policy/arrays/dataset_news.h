@@ -45,6 +45,7 @@ enum class LeftReason : std::uint8_t {
   kPlainBox,    // small, large, or of long rows: as fast from the file's own blocks
   kNotThere,    // the box was not gathered, the chunk not unpacked yet
   kCheap,       // to unpack it is cheaper than to keep it
+  kNoRoom,      // chunks that were kept were gone when they were read again
   kCount
 };
 
