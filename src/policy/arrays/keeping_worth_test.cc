@@ -50,7 +50,7 @@ TEST(KeepingWorth, GoesOnWhereThereIsRoomLater) {
   KeepingWorth worth;
   (void)passes_over(worth, 256, 2, [](std::uint64_t) { return false; });
   ASSERT_FALSE(worth.is_worth());
-  (void)passes_over(worth, 256, 5, [](std::uint64_t) { return false; });
+  (void)passes_over(worth, 256, 4, [](std::uint64_t) { return false; });
   ASSERT_TRUE(worth.is_worth()) << "the rest is over";
   (void)passes_over(worth, 256, 2, [](std::uint64_t) { return true; });
   EXPECT_TRUE(worth.is_worth());
