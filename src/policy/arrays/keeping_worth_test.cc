@@ -50,10 +50,9 @@ TEST(KeepingWorth, GoesOnWhereThereIsRoomLater) {
   KeepingWorth worth;
   (void)passes_over(worth, 256, 2, [](std::uint64_t) { return false; });
   ASSERT_FALSE(worth.is_worth());
-  (void)passes_over(worth, 256, 4, [](std::uint64_t) { return false; });
-  ASSERT_TRUE(worth.is_worth()) << "the rest is over";
-  (void)passes_over(worth, 256, 2, [](std::uint64_t) { return true; });
+  const std::uint64_t kept = passes_over(worth, 256, 8, [](std::uint64_t) { return true; });
   EXPECT_TRUE(worth.is_worth());
+  EXPECT_EQ(kept, 0u) << "they are found by then";
 }
 
 TEST(KeepingWorth, GoesOnWhereAPartStays) {
