@@ -127,6 +127,22 @@ TEST_F(Tier, ALargeCommitIsDeclaredDurableAtOnce) {
   EXPECT_EQ(undeclared_bytes(), 0U);
 }
 
+// Else damage to it would look like the end of what nobody was told of.
+TEST_F(Tier, ASmallCommitIsDeclaredDurableSoon) {
+  auto log = open();
+  auto object = log->add_object(file(1), {});
+  auto lsn = log->append_data(*object, {0, filled(100, 3)}, {100, 77});
+  ASSERT_TRUE(log->commit(*lsn).is_ok());
+  EXPECT_LT(records().back().durable, *lsn);
+  for (int look = 0; look < 100 && records().back().durable < *lsn; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_GE(records().back().durable, *lsn);
+  const std::size_t count = records().size();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  EXPECT_EQ(records().size(), count) << "the word itself needs no other";
+  EXPECT_EQ(log->durable(), log->appended());
+}
+
 TEST_F(Tier, ManyThreadsCommitWithFewFlushes) {
   auto log = open(64);
   constexpr int kThreads = 8, kEach = 20;

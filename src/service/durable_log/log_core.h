@@ -107,6 +107,8 @@ class LogCore {
   bool flush_once(Lock& lock);
   void free_segments(Lock& lock);
   void declare_durable(Lock& lock);
+  bool may_declare(const Lock& lock);
+  bool has_news_to_declare(const Lock& lock);
   void say_where_log_begins(Lock& lock);
   void prepare_loop();
   std::vector<std::byte> take_buffer();
@@ -132,6 +134,7 @@ class LogCore {
   std::uint64_t placed_bytes_ = 0;
   std::uint64_t durable_bytes_ = 0;
   std::uint64_t declared_bytes_ = 0;
+  Lsn declaration_ = Lsn::kNone;          // the last record that is for nothing else
   bool is_ended_ = false;                 // the last record is, or will be, the clean end
   Lsn wanted_ = Lsn::kNone;               // somebody waits for it
   std::multiset<std::uint64_t> waiting_;  // what threads wait for in a commit

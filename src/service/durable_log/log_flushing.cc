@@ -73,6 +73,9 @@ void LogCore::flush_loop() {
       if (flush_wanted_.wait_for(lock, kLazyFlush) == std::cv_status::timeout) {
         wanted_ = std::max(wanted_, last_);
       }
+    } else if (!is_pending && has_news_to_declare(lock)) {
+      const bool is_quiet = flush_wanted_.wait_for(lock, kLazyFlush) == std::cv_status::timeout;
+      if (is_quiet && has_news_to_declare(lock)) say_where_log_begins(lock);
     } else {
       flush_wanted_.wait(lock);
     }
@@ -125,10 +128,22 @@ bool LogCore::flush_once(Lock& lock) {
   return failure_.is_ok();
 }
 
+bool LogCore::may_declare(const Lock& lock) {
+  CAIRN_CHECK(lock.owns_lock());
+  return failure_.is_ok() && !is_ended_ &&
+         ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes();
+}
+
 // The next record would say it, but there may be none.
 void LogCore::declare_durable(Lock& lock) {
-  if (!failure_.is_ok() || durable_bytes_ - declared_bytes_ < kUndeclaredBytesMax) return;
-  if (ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes()) say_where_log_begins(lock);
+  if (durable_bytes_ - declared_bytes_ >= kUndeclaredBytesMax && may_declare(lock))
+    say_where_log_begins(lock);
+}
+
+// Damage to a record that somebody was told of looks else like the torn end of what nobody was.
+bool LogCore::has_news_to_declare(const Lock& lock) {
+  return last_ == durable_ && durable_bytes_ != declared_bytes_ && durable_ > declaration_ &&
+         !is_closing_ && may_declare(lock);
 }
 
 // The record that frees a segment is small, and every segment has room for a few.
@@ -148,6 +163,7 @@ void LogCore::say_where_log_begins(Lock& lock) {
   RecordDraft draft{RecordKind::kFreed, 0, LogObject::kNone, {}, {}};
   draft.words[0] = ring_.used().front().number;
   const Placed placed = place(lock, draft, payload_checksum(log_, {}));
+  declaration_ = placed.header.lsn;
   std::vector<std::byte> bytes(kRecordHeaderBytes);
   const int error = write_record(placed, bytes);
   in_flight_.erase(raw(placed.header.lsn));
