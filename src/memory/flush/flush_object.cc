@@ -175,7 +175,7 @@ class Pass {
     claim->block = static_cast<LockedBlock&&>(block).begin_flush(pages);
     CAIRN_CRASH_POINT("flush.claimed");
     // Not under the block's lock: the log takes that while it holds its own.
-    if (request_.only_logged && !is_logged(*claim)) {
+    if (request_.log_comes_first && !may_store(*claim)) {
       complete(*claim, false);
       return ClaimOutcome::kBusy;
     }
@@ -296,6 +296,11 @@ class Pass {
 
   bool is_logged(const Claim& claim) const {
     return request_.witness->is_logged(request_.object, claim.number, claim.block.bucket(),
+                                       claim.block.sequence());
+  }
+
+  bool may_store(const Claim& claim) const {
+    return request_.witness->may_store(request_.object, claim.number, claim.block.bucket(),
                                        claim.block.sequence());
   }
 

@@ -185,6 +185,37 @@ TEST_F(DurabilityWorkerTest, WhatIsOwedStaysOwedWhileAnFsyncIsUnderWay) {
   EXPECT_FALSE(record().is_store_owed());
 }
 
+// Recovery after the death of the node alone would else put the old bytes over the new ones.
+TEST_F(DurabilityWorkerTest, NewerBytesOfWhatTheLogHasAreLoggedBeforeTheyAreStored) {
+  write(0, "first");
+  ASSERT_EQ(make_durable(), 0);
+  // An fsync would go to the store: it is not for that that they are logged.
+  record().note_store_owed();
+  write(0, "newer");
+  write(5 * kBlockBytes, "of which the log has nothing");
+  const std::uint64_t before = log_->figures().appended_bytes;
+  ASSERT_EQ(flusher_->flush_now(object_, false), 0);
+  EXPECT_EQ(log_->figures().appended_bytes - before, kPageBytes)
+      << "the first block, not the other";
+  EXPECT_EQ(record().dirty_blocks.load(), 0u);
+}
+
+TEST_F(DurabilityWorkerTest, ABlockThatHasChangedSinceItWasLoggedIsNotStored) {
+  write(0, "first");
+  ASSERT_EQ(make_durable(), 0);
+  write(0, "newer");
+  write(5 * kBlockBytes, "of which the log has nothing");
+  FlushRequest request(object_, *backing_);
+  request.witness = &*logged_;
+  request.wait_for_others = false;
+  request.log_comes_first = true;
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  EXPECT_EQ(record().dirty_blocks.load(), 1u) << "the log has older bytes of it";
+  ASSERT_TRUE(logged_->prepare_store(object_, fd_.get()));
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  EXPECT_EQ(record().dirty_blocks.load(), 0u);
+}
+
 // The log knows it by its bytes, also when it was written again or has moved to another tier.
 TEST_F(DurabilityWorkerTest, ABlockThatTheLogHasIsNotOwedToTheStore) {
   write(0, "logged");

@@ -22,7 +22,8 @@ struct LogPortion {
   std::uint32_t first = 0;
   std::uint64_t bytes_max = 0;
   bool is_last = false;
-  int unreadable = 0;  // -errno of the last block that its tier did not give
+  bool only_known = false;  // blocks of which the log may have older bytes, and no others
+  int unreadable = 0;       // -errno of the last block that its tier did not give
 };
 
 struct LoggedBlock {
@@ -51,6 +52,11 @@ struct LoggedFile {
   // Up to here the log may have blocks that are not among these.
   durable::Lsn others_upto = durable::Lsn::kNone;
   std::unordered_map<std::uint32_t, LoggedBlock> blocks;
+
+  // Whether recovery could bring bytes of the block.
+  bool may_have(std::uint32_t block) const {
+    return others_upto != durable::Lsn::kNone || blocks.contains(block);
+  }
 
   // Records up to there are void: the next pass logs a page although they had it.
   void forget_until(durable::Lsn last) {

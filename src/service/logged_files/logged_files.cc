@@ -136,8 +136,26 @@ bool LoggedFiles::prepare_store(ObjectIndex index, int fd) {
   const std::uint64_t dirty = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
   if (is_followed && !is_first_logged && dirty <= kFollowedBytesMax)
     (void)log_changes(index, fd, Why::kUnasked);
+  const bool is_known_logged = is_first_logged || log_known(index, *file);
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
-  return is_first_logged;
+  return is_known_logged;
+}
+
+// The file rests in the log all the same: a program that goes on writing what it once made durable
+// would else be logged for ever. Returns: whether the log takes them.
+bool LoggedFiles::log_known(ObjectIndex index, LoggedFile& file) {
+  const Object& object = memory_.objects().at(index);
+  if (object.through.load() != 0 || object.has(kObjectUnlinked)) return false;
+  const std::lock_guard lock(file.mutex);
+  if (file.is_gone || file.number == durable::LogObject::kNone) return false;
+  if (file.blocks.empty() && file.others_upto == durable::Lsn::kNone) return true;
+  const std::int64_t logged_ns = file.logged_ns;
+  LogPortion known{.bytes_max = UINT64_MAX, .only_known = true};
+  LoggingPass pass({memory_, self_, log_, seed_}, index, file);
+  Status status = open_window(file);
+  if (status) status = pass.run(&known);
+  file.logged_ns = logged_ns;
+  return status && !pass.was_disturbed();
 }
 
 LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
@@ -338,6 +356,17 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
   const auto known = file->blocks.find(raw(number));
   return !file->is_gone && known != file->blocks.end() && known->second.stale == 0 &&
          known->second.bucket == bucket && known->second.sequence == sequence;
+}
+
+bool LoggedFiles::may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
+                            std::uint32_t sequence) {
+  if (!logs_first_.load()) {
+    const LoggedFilePtr file = find(object);
+    if (file == nullptr) return true;
+    const std::lock_guard lock(file->mutex);
+    if (file->is_gone || !file->may_have(raw(number))) return true;
+  }
+  return is_logged(object, number, bucket, sequence);
 }
 
 bool LoggedFiles::has_bytes(ObjectIndex object, const StoredPages& stored) {

@@ -13,7 +13,10 @@
 //     of before are stored: recovery brings nothing back that is older than what was acknowledged.
 //  3. Only pages that have changed since they were logged are logged again. A block's bucket and
 //     the sequence of its lock say that none has; digests say which.
-//  4. A block that turns clean without being in the log marks its object (Object::note_store_owed).
+//  4. Bytes that the log has of a block are older than those of the store only for as long as it
+//     takes to store the block, or where the log takes nothing: the newer ones are logged first.
+//     Recovery after the death of the node alone finds them in this order.
+//  5. A block that turns clean without being in the log marks its object (Object::note_store_owed).
 //
 // Thread safety: any thread; the files' locks are taken before the log's. No function takes an
 // object's lock: a client may hold it while it waits for an answer. Ownership: borrows the memory
@@ -59,8 +62,8 @@ class LoggedFiles final : public StoreWitness {
   LogAttempt log_changes(ObjectIndex object, int fd, Why why);
   // The same for a part of it: kLogged speaks of that.
   LogAttempt log_portion(ObjectIndex object, int fd, Why why, LogPortion* portion);
-  // Before something of the file is stored that need not be durable. Returns: whether only blocks
-  // that the log has may be stored now.
+  // Before something of the file is stored that need not be durable: what the log has older bytes
+  // of is logged. Returns: whether blocks have to be asked for by may_store().
   bool prepare_store(ObjectIndex object, int fd);
   // A file's descriptor has come, and its store answers now.
   void note_store(ObjectIndex object, int fd) {
@@ -100,6 +103,8 @@ class LoggedFiles final : public StoreWitness {
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
+  bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
+                 std::uint32_t sequence) override;
   bool has_bytes(ObjectIndex object, const StoredPages& stored) override;
 
   // By a successor: what the dead service's log has of files that are still known.
@@ -125,6 +130,7 @@ class LoggedFiles final : public StoreWitness {
   Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
+  bool log_known(ObjectIndex object, LoggedFile& file);
   int retire_records(ObjectIndex object, const LogMark& mark);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 

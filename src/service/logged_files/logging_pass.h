@@ -56,6 +56,7 @@ class LoggingPass {
     for (std::size_t at = 0; at < numbers.size(); ++at) {
       const std::uint32_t number = numbers[at];
       if (number < portion->first) continue;
+      if (portion->only_known && !file_.may_have(number)) continue;
       if (logged_bytes_ > portion->bytes_max) {
         portion->first = number;
         return log_run();
@@ -65,7 +66,7 @@ class LoggingPass {
     }
     portion->is_last = true;
     Status status = log_run();
-    if (status) status = log_state();
+    if (status && !portion->only_known) status = log_state();
     if (!status || portion->unreadable == 0) return status;
     return Status::from_errno(-portion->unreadable, "cannot read a block for the log");
   }

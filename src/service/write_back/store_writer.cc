@@ -148,7 +148,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   renew_if_forgotten(*file);
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  const bool only_logged =
+  const bool log_comes_first =
       logged_ != nullptr && logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
   CAIRN_CRASH_POINT("writer.begun");
@@ -156,7 +156,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   LossCollector losses;
   request.losses = &losses;
   request.witness = logged_;
-  request.only_logged = only_logged;
+  request.log_comes_first = log_comes_first;
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
