@@ -103,8 +103,8 @@ cairn_module(service/write_back
                   frontends/protocol service/logged_files service/process service/keeping service/profiler
              LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/durability
-             DEPS frontends/protocol service/logged_files service/write_back
-             LIBRARIES Threads::Threads)
+             DEPS frontends/protocol service/process service/logged_files service/write_back
+             LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/attachment
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/buffer policy/arrays
                   frontends/protocol service/process service/keeping service/write_back
@@ -144,7 +144,7 @@ cairn_module(service/control
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/profiler service/recovery
-                  service/rescue
+                  service/rescue service/logged_files
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/gathering service/sampling service/control

@@ -227,6 +227,31 @@ std::string last_log_line(const NodePaths& paths) {
                 "machine");
 }
 
+// `*status` (may be null) gets what waitpid() says of a child.
+bool ends_within(const NodePaths& paths, pid_t service, double seconds, int* status) {
+  const double deadline = monotonic_seconds() + seconds;
+  while (true) {
+    const pid_t waited = service > 0 ? ::waitpid(service, status, WNOHANG) : -1;
+    const bool ended = waited == service || (waited < 0 && has_ended(service));
+    if (ended && !node_answers(paths.control_socket)) return true;
+    if (monotonic_seconds() > deadline) return false;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+// Without the time.
+std::string last_error_of(const std::string& log_file) {
+  constexpr std::string_view kError = " error: ";
+  std::ifstream stream(log_file);
+  std::string last;
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t at = line.find(kError);
+    if (at != std::string::npos) last = line.substr(at + kError.size());
+  }
+  return last;
+}
+
 }  // namespace
 
 std::string private_node_name() {
@@ -286,22 +311,20 @@ LaunchedNode launch_node(const Configuration& configuration) {
 }
 
 bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
-  const double deadline = monotonic_seconds() + seconds;
-  while (true) {
-    const pid_t waited = service > 0 ? ::waitpid(service, nullptr, WNOHANG) : -1;
-    const bool ended = waited == service || (waited < 0 && has_ended(service));
-    if (ended && !node_answers(paths.control_socket)) {
-      remove_node_directory(paths);
-      return true;
-    }
-    if (monotonic_seconds() > deadline) return false;
-    const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
-    ::nanosleep(&pause, nullptr);
-  }
+  const bool ends = ends_within(paths, service, seconds, nullptr);
+  if (ends) remove_node_directory(paths);
+  return ends;
 }
 
-bool wait_for_end(const LaunchedNode& node, double seconds) {
-  return wait_for_end(node.paths, node.service, seconds);
+NodeEnd wait_for_end(const LaunchedNode& node, double seconds) {
+  NodeEnd end;
+  int status = 0;
+  end.has_ended = ends_within(node.paths, node.service, seconds, &status);
+  if (!end.has_ended) return end;
+  if (WIFEXITED(status)) end.exit_status = WEXITSTATUS(status);
+  if (end.exit_status != 0) end.last_error = last_error_of(node.paths.log_file);
+  remove_node_directory(node.paths);
+  return end;
 }
 
 }  // namespace cairn::cli

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "cli/configuration/settings.h"
 #include "cli/node/run_directory.h"
 
@@ -35,11 +37,17 @@ std::string records_directory(const NodePaths& paths);
 // left behind.
 LaunchedNode launch_node(const Configuration& configuration);
 
-// Waits until the service has ended, and removes the rest of its directory.
-// Returns: false when it still runs after `seconds`.
-bool wait_for_end(const LaunchedNode& node, double seconds);
+struct NodeEnd {
+  bool has_ended = false;
+  int exit_status = 0;     // of the service
+  std::string last_error;  // of its log, where the status is not 0
+};
 
-// As wait_for_end for a service that is not a child of this process.
+// Waits so long until the service has ended, and removes the rest of its directory.
+NodeEnd wait_for_end(const LaunchedNode& node, double seconds);
+
+// The same for a service that is not a child of this process.
+// Returns: false when it still runs after `seconds`.
 bool wait_for_end(const NodePaths& paths, pid_t service, double seconds);
 
 }  // namespace cairn::cli

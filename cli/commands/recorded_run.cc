@@ -35,7 +35,7 @@ class RecordingNode {
     } catch (const Failure&) {
       // The connection closes when the service ends, as it should.
     }
-    if (!wait_for_end(node_, kNodeEndSeconds))
+    if (!wait_for_end(node_, kNodeEndSeconds).has_ended)
       say(fmt::format("node {} has not ended after {} s (log {})", node_.paths.name,
                       kNodeEndSeconds, node_.paths.log_file));
   }

@@ -69,7 +69,7 @@ class Run {
       run.begin();
     } catch (...) {
       fail_if_node_is_gone();
-      end_private_node();
+      (void)end_private_node();
       throw;
     }
     return run.execute();
@@ -133,7 +133,7 @@ class Run {
         ::open(options_.report_json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (report_descriptor_ >= 0) return;
     const int error = errno;
-    end_private_node();
+    (void)end_private_node();
     throw Failure(fmt::format("--report-json {}: {}", options_.report_json, std::strerror(error)),
                   "name a file that you may write");
   }
@@ -286,7 +286,7 @@ class Run {
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
                        run.wishes.contains("arrays") || node_has_scratch_ ||
                        !configuration_.node.scratch_directories.empty();
-    if (launched_) run.end_node = [this] { end_private_node(); };
+    if (launched_) run.end_node = [this] { return end_private_node(); };
     return run;
   }
 
@@ -338,7 +338,7 @@ class Run {
 
   // A node of this run alone cannot be started again by hand, which others advise.
   void fail_if_node_is_gone() {
-    if (!launched_ || !wait_for_end(*launched_, kDeathSeconds)) return;
+    if (!launched_ || !wait_for_end(*launched_, kDeathSeconds).has_ended) return;
     launched_.reset();
     throw Failure(
         fmt::format("node {} of this run died before the program started", paths_.name),
@@ -346,18 +346,23 @@ class Run {
         "memory); run it again");
   }
 
-  void end_private_node() {
-    if (!launched_) return;
+  // Returns: whether the node's end was as good as its word that everything is stored.
+  bool end_private_node() {
+    if (!launched_) return true;
     try {
       ControlClient(paths_).request({{"command", "shutdown"}, {"drain", true}});
     } catch (const Failure&) {
       // The connection closes when the service ends, as it should.
     }
-    if (!wait_for_end(*launched_, kServiceEndSeconds)) {
+    const NodeEnd end = wait_for_end(*launched_, kServiceEndSeconds);
+    if (!end.has_ended) {
       say(fmt::format("node {} has not ended after {} s (process {}, log {})", paths_.name,
                       kServiceEndSeconds, launched_->service, paths_.log_file));
     }
+    const bool is_unstored = end.exit_status == kExitNotStored;
+    if (is_unstored) say("NOT STORED for good: " + printable(end.last_error));
     launched_.reset();
+    return !is_unstored;
   }
 
   const RunOptions& options_;

@@ -111,7 +111,7 @@ int ProgramRun::start_and_wait() {
   control_->watch(signals_.descriptor());
   const StartedProgram program = start_program(start);
   if (program.process < 0) {
-    end_node();
+    (void)end_node();
     say(fmt::format("{}: {}: {}", options_.command_line.front(), program.failed_step,
                     std::strerror(program.error)));
     const bool missing = program.error == ENOENT && program.failed_step == std::string("exec");
@@ -223,12 +223,12 @@ int ProgramRun::finish() {
 }
 
 int ProgramRun::finish_stored_or_not(bool stored) {
-  const int exit_status = stored ? outcome_.exit_status : kExitNotStored;
+  int exit_status = stored ? outcome_.exit_status : kExitNotStored;
   take_history();
   if (options_.foretold && options_.compare) options_.compare(outcome_);
   if (options_.report && !(stored && is_trivial(outcome_))) say_lines(report_lines(outcome_));
   if (stored) {
-    end_node();
+    if (!end_node()) exit_status = kExitNotStored;
   } else {
     say_lines(unstored_lines(options_.node.name, member(outcome_.end, "unstored"),
                              unsigned_field(outcome_.end, "unstored_total")));
@@ -266,7 +266,7 @@ int ProgramRun::finish_interrupted() {
 int ProgramRun::finish_rescued(const RescueNews& news) {
   if (options_.report || !news.stored) say_lines(rescue_lines(options_.node.name, news));
   outcome_.end = {{"stored", news.stored}, {"unstored", Json::array()}};
-  if (news.stored) end_node();
+  if (news.stored) (void)end_node();
   const int exit_status = news.stored ? outcome_.exit_status : kExitNotStored;
   write_report(exit_status);
   return exit_status;
@@ -294,9 +294,7 @@ void ProgramRun::find_reason_not_loaded() {
     outcome_.not_loaded_reason = fmt::format("{} {}", check.path, check.reason);
 }
 
-void ProgramRun::end_node() const {
-  if (options_.end_node) options_.end_node();
-}
+bool ProgramRun::end_node() const { return !options_.end_node || options_.end_node(); }
 
 bool ProgramRun::wants_page() const {
   return options_.make_page && outcome_.wall_seconds >= options_.page_seconds_min;

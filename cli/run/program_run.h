@@ -46,8 +46,9 @@ struct ProgramRunOptions {
   Json wishes = Json::object();
   // The program starts after the node's answer to run-begin.
   bool begins_first = false;
-  // For a private node: ends it. Empty: the node stays.
-  std::function<void()> end_node;
+  // For a private node: ends it. Returns whether everything is stored indeed. Empty: the node
+  // stays.
+  std::function<bool()> end_node;
 };
 
 class ProgramRun {
@@ -77,7 +78,7 @@ class ProgramRun {
   int finish_unconfirmed(const Failure& failure);
   int finish_rescued(const RescueNews& news);
   void find_reason_not_loaded();
-  void end_node() const;
+  bool end_node() const;
   bool wants_page() const;
   void take_history();
   void write_report(int exit_status) const;

@@ -316,6 +316,43 @@ def scene_a_tier_hangs(machine):
     need_status(machine.run, 0, machine.work)
 
 
+LOGGED = """
+    fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 100, 124); os.fsync(fd)
+    wait_for('failure')
+    write(fd, 0, 124)
+    for n in range(24): os.pwrite(fd, page(n), (n + 100) * PAGE)
+    """
+
+
+def recover(machine):
+    done = ask("recover", str(machine.device.path))
+    return done, (machine.store / "f").read_bytes()[100 * PAGE:] == pages(0, 24)
+
+
+def scene_the_log_of_a_durable_tier_fails(machine):
+    """The store gets everything, and the log is void: its older bytes do not come back."""
+    machine.start(LOGGED, tiers=[f"{machine.device.path}:64M:durable"], ram="4M", options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    machine.device.obey(f"write {errno.EIO} log.1")
+    machine.go("failure")
+    need_status(machine.run, 0, machine.work)
+    machine.device.obey()
+    done, is_newer = recover(machine)
+    need(done.status == 0 and is_newer, f"cairn recover brings older bytes: {done} {done.errors}")
+
+
+def scene_the_log_of_a_durable_tier_cannot_be_voided(machine):
+    """The end says that the log has older bytes than the store, and where."""
+    machine.start(LOGGED, tiers=[f"{machine.device.path}:64M:durable"], ram="4M", options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    machine.device.obey(f"write {errno.EIO}", f"fsync {errno.EIO}")
+    machine.go("failure")
+    need_status(machine.run, EXIT_NOT_STORED, machine.work)
+    need(str(machine.device.path) in messages(machine.work) and "older bytes" in messages(machine.work),
+         messages(machine.work)[-1500:])
+    need((machine.store / "f").read_bytes()[100 * PAGE:] == pages(0, 24), "the store lacks something")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", required=True)

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 
@@ -44,9 +46,11 @@ void NodeDurability::inherit() {
   }
 }
 
-int NodeDurability::finish() {
-  if (retirement_ == nullptr) return 0;
-  return retirement_->retire_all(0);
+void NodeDurability::finish() {
+  const int error = retire_all(0);
+  if (error == 0) return;
+  log::error("the durable log keeps what could not be made durable in the store: {}",
+             std::strerror(-error));
 }
 
 void NodeDurability::stop() {

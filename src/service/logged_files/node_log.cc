@@ -30,4 +30,10 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   return Status::ok();
 }
 
+void NodeLog::close() {
+  names_.reset();
+  files_.reset();
+  log_.reset();
+}
+
 }  // namespace cairn::node

@@ -20,6 +20,8 @@ class NodeLog {
   NodeLog() = default;
   // Does nothing where no tier is durable. Requires: what an earlier node left has been replayed.
   Status open(const NodeConfig& config, const NodeMemory& memory, Owner self);
+  // Requires: nobody uses the files and the names any more.
+  void close();
   bool is_open() const { return log_ != nullptr; }
   LoggedFiles& files() const { return *files_; }
   LoggedNames& names() const { return *names_; }

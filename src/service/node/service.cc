@@ -37,6 +37,7 @@
 #include "service/keeping/standby.h"
 #include "service/node/array_parts.h"
 #include "service/node/client_requests.h"
+#include "service/node/failed_log.h"
 #include "service/node/heritage.h"
 #include "service/node/last_drain.h"
 #include "service/node/learners.h"
@@ -270,10 +271,7 @@ class Service {
     reader_.stop();
     control_.stop();
     requests_.stop();
-    if (const int error = at_once ? 0 : durability_.finish(); error < 0) {
-      log::error("the durable log keeps what could not be made durable in the store: {}",
-                 std::strerror(-error));
-    }
+    if (!at_once) durability_.finish();
     durability_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
@@ -288,6 +286,8 @@ class Service {
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
+    if (!at_once && status == kExitStarted && !void_failed_log(config_, memory_, &log_))
+      status = kExitUnstored;
     log::info("node {} ends", config_.name);
     return status;
   }

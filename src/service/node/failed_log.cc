@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/failed_log.h"
+
+#include "service/process/log.h"
+#include "service/replay/recovery.h"
+
+namespace cairn::node {
+
+bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log) {
+  if (!log->is_open()) return true;
+  const Status health = log->log().health();
+  if (health) return true;
+  const std::string& directory = config.tiers[durable_tier_of(config)].directory;
+  log->close();
+  const Status done = durable::forget_stored(directory, [&](const durable::FileIdentity& file) {
+    const ObjectIndex index = memory.objects().find(file.key);
+    return index != ObjectIndex::kNone && memory.objects().at(index).is_in_log();
+  });
+  if (done) {
+    log::warn("the durable log in {} failed ({}); what it had of files that are stored is void",
+              directory, health.message());
+    return true;
+  }
+  log::error(
+      "the durable log in {} failed ({}) and has older bytes of files that are stored ({}): use "
+      "neither that tier nor `cairn recover` on it before its device is mended; remove the folder "
+      "cairn-durable there to give up what it has",
+      directory, health.message(), done.message());
+  return false;
+}
+
+}  // namespace cairn::node

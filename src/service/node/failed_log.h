@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a node whose durable log has failed: the store has everything by then, and the log
+// older bytes of it, which the next node or `cairn recover` would bring back.
+//
+// Thread safety: the composing thread's, when nothing uses the log any more.
+#pragma once
+
+#include "base/node_config.h"
+#include "memory/tiers/node_memory.h"
+#include "service/logged_files/node_log.h"
+
+namespace cairn::node {
+
+// Voids what the log has of the files of this node. Does nothing where no log has failed.
+// Requires: all of them are stored, and durable in their stores.
+// Returns: false where the log still has that; the node's log says what to do.
+bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log);
+
+}  // namespace cairn::node
