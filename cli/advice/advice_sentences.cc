@@ -106,7 +106,7 @@ std::string order_sentence(const AdviceTold& told) {
   const advice::UseCounts& reads = told.work.accesses.reads;
   return fmt::format(
       "{:.0f} % of the reads are in order and can be fetched ahead; the programs compute for {}.",
-      100 * reads.sequential_share(), format_duration(told.advice.compute_seconds));
+      100 * reads.foreseen_share(), format_duration(told.advice.compute_seconds));
 }
 
 std::string target_sentence(const AdviceTold& told) {

@@ -115,7 +115,8 @@ OrderedJson workload_json(const AdviceTold& told) {
     return OrderedJson{{"requests", whole(uses.requests)},
                        {"bytes", whole(uses.request_bytes)},
                        {"block_uses", whole(uses.uses())},
-                       {"sequential_share", uses.sequential_share()}};
+                       {"sequential_share", uses.sequential_share()},
+                       {"foreseen_share", uses.foreseen_share()}};
   };
   return {{"reads", counts(accesses.reads)},
           {"writes", counts(accesses.writes)},

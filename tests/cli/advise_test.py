@@ -97,6 +97,21 @@ class Advise(CommandTest):
             self.assertIn("mode: bypass", file.read())
         self.cairn("run", "--config", path, "--", "true", check=0)
 
+    def test_a_shuffle_of_large_requests_is_in_no_order(self):
+        """A device reads the blocks of each request in order, but nobody can fetch them before the request."""
+        order = [8 * request for request in range(400)]
+        random.Random(1).shuffle(order)
+        trace = self.trace([(0.02 * at, False, block, 8 * BLOCK) for at, block in enumerate(order)], "shuffle.csv")
+        answer = self.advise("--trace", trace, *NETWORK)
+        self.assertEqual((answer["verdict"], answer["refusal"]), ("do-not-use", "read-once"), answer["sentence"])
+        reads = answer["workload"]["reads"]
+        self.assertAlmostEqual(reads["sequential_share"], 7 / 8, delta=0.01)
+        self.assertLess(reads["foreseen_share"], 0.01)
+        for candidate in answer["candidates"]:
+            self.assertGreater(candidate["forecast"]["io_seconds"], 0.9 * answer["without"]["io_seconds"])
+        text = self.cairn("advise", "--trace", trace, *NETWORK, check=0).stdout
+        self.assertIn("\n- 0 % of the reads are in order", text)
+
     def train(self, seconds):
         """A journal as a training leaves it, of a device whose reads and writes take seconds(threads, size)."""
         state = os.path.join(self.root, "state", "cairn")

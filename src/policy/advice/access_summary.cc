@@ -82,7 +82,10 @@ SummaryBuilder::Stream& SummaryBuilder::note(const Access& access) {
   std::uint64_t& last = last_windows_[access.process];
   if (last != window) ++processes_in_windows_;
   last = window;
-  return streams_[key_of(access)];
+  Stream& stream = streams_[key_of(access)];
+  const std::uint64_t first = access.offset / kBlockBytes;
+  stream.goes_on = stream.block != kNoBlock && (first == stream.block || first == stream.block + 1);
+  return stream;
 }
 
 bool SummaryBuilder::note_part(Stream& stream, const Access& access, std::uint64_t block) {
@@ -109,28 +112,46 @@ void SummaryBuilder::note_used(std::uint32_t file, std::uint64_t block) {
   used_[place_of(key, used_.size())] = {key, accesses_};
 }
 
+void SummaryBuilder::add_bytes(const Stream& stream, std::uint64_t bytes, UseCounts* counts) {
+  CAIRN_DCHECK(stream.is_sequential || !stream.is_foreseen);
+  const auto number = static_cast<double>(bytes);
+  (stream.is_sequential ? counts->sequential_bytes : counts->random_bytes) += number;
+  if (stream.is_foreseen) counts->foreseen_bytes += number;
+}
+
+// A block behind the first one of a request that nobody has foreseen.
+void SummaryBuilder::note_following(const Access& access, std::uint64_t block, UseCounts* counts) {
+  constexpr std::uint64_t kJoinedBlocks = kJoinedBytes / kBlockBytes;
+  const std::uint64_t before = block - access.offset / kBlockBytes;
+  CAIRN_DCHECK(before > 0);
+  if (before == 1) counts->split_requests += 1;
+  if (before % kJoinedBlocks == 0) counts->further_requests += 1;
+}
+
 bool SummaryBuilder::add_part(Stream& stream, const Access& access, std::uint64_t block) {
   UseCounts& counts = access.is_write ? counts_.writes : counts_.reads;
   const std::uint64_t bytes = bytes_in_block(access, block);
   const bool follows = stream.block != kNoBlock && block == stream.block + 1;
-  double& last_bytes = stream.is_sequential ? counts.sequential_bytes : counts.random_bytes;
   CAIRN_DCHECK(stream.counted <= kBlockBytes);
   if (block == stream.block) {
     const std::uint64_t more = std::min(bytes, kBlockBytes - stream.counted);
-    last_bytes += static_cast<double>(more);
+    add_bytes(stream, more, &counts);
     stream.counted += more;
     if (note_part(stream, access, block)) counts.repeats += 1;
     return false;
   }
   // What lies between was read as well, though the record has not every hit within a block.
-  if (follows && !access.is_write) last_bytes += static_cast<double>(kBlockBytes - stream.counted);
+  if (follows && !access.is_write) add_bytes(stream, kBlockBytes - stream.counted, &counts);
   stream.block = block;
   stream.counted = bytes;
   stream.pages = 0;
   (void)note_part(stream, access, block);
   stream.is_sequential = follows;
+  stream.is_foreseen = follows && stream.goes_on;
   (follows ? counts.sequential_uses : counts.random_uses) += 1;
-  (follows ? counts.sequential_bytes : counts.random_bytes) += static_cast<double>(bytes);
+  if (stream.is_foreseen) counts.foreseen_uses += 1;
+  if (follows && !stream.is_foreseen) note_following(access, block, &counts);
+  add_bytes(stream, bytes, &counts);
   if (!access.is_write && access.was_hit) counts_.recorded_hits += 1;
   if (!follows && block > 0 && was_just_used(access.file, block - 1)) counts.adjoining_uses += 1;
   note_used(access.file, block);

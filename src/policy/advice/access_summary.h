@@ -7,6 +7,9 @@
 // the block before it; such a use is of the whole block, because the record of an access may lack
 // hits within a block. Any other use is random and counts the bytes that the record has.
 //
+// A device reads all sequential uses in order. A prefetcher foresees only those of requests that go
+// on where the stream's last request ended: a shuffle of large requests has the others alone.
+//
 // Thread safety: none for the builder; summaries are values. Units: bytes, seconds.
 // Ownership: 56 bytes for each pair of stream and file, 24 for each file, and 64 KiB.
 #pragma once
@@ -20,6 +23,8 @@
 namespace cairn::advice {
 
 inline constexpr std::uint64_t kBlockBytes = 64 * 1024;
+// The kernel's read-ahead and Cairn's flusher make requests of about this size of what adjoins.
+inline constexpr std::uint64_t kJoinedBytes = 1 << 20;
 // A limited device makes good in a pause for what it was behind, and for so much of what comes
 // next: limits are kept on the average over about that time.
 inline constexpr double kPauseSeconds = 0.1;
@@ -41,8 +46,15 @@ struct UseCounts {
   double request_bytes = 0;
   double sequential_uses = 0;
   double sequential_bytes = 0;
+  // The sequential ones that are foreseen.
+  double foreseen_uses = 0;
+  double foreseen_bytes = 0;
   double random_uses = 0;
   double random_bytes = 0;
+  // Requests that nobody foresees and that have more than one block; and how often such a one comes
+  // to another mebibyte, which is a request of its own to the device.
+  double split_requests = 0;
+  double further_requests = 0;
   double repeats = 0;  // of requests, within a use
   // Random ones of blocks behind such as another stream has just used: the kernel reads ahead for
   // these as well (try_context_readahead()).
@@ -53,6 +65,7 @@ struct UseCounts {
   double uses() const { return sequential_uses + random_uses; }
   double bytes() const { return sequential_bytes + random_bytes; }
   double sequential_share() const { return uses() > 0 ? sequential_uses / uses() : 0; }
+  double foreseen_share() const { return uses() > 0 ? foreseen_uses / uses() : 0; }
 };
 
 // How many bytes were written in each part of the time.
@@ -117,11 +130,13 @@ class SummaryBuilder {
   struct Stream {
     std::uint64_t block = kNoBlock;
     std::uint64_t counted = 0;  // bytes of the block that are in the counts
-    std::uint64_t window = 0;   // the last one that it was seen in
     std::uint32_t end = 0;      // of the last access, within the block
     std::uint16_t pages = 0;    // that the use has had
     bool is_sequential = false;
+    bool goes_on = false;  // the request that is being counted, where the last one ended
+    bool is_foreseen = false;
   };
+  static_assert(sizeof(Stream) == 32);
   static_assert(kBlockBytes / 16 == 4096, "a bit for each page");
   struct File {
     std::uint64_t end = 0;
@@ -135,6 +150,8 @@ class SummaryBuilder {
   static bool note_part(Stream& stream, const Access& access, std::uint64_t block);
   // Returns: whether it is a use of its own.
   bool add_part(Stream& stream, const Access& access, std::uint64_t block);
+  static void add_bytes(const Stream& stream, std::uint64_t bytes, UseCounts* counts);
+  static void note_following(const Access& access, std::uint64_t block, UseCounts* counts);
   void merge_parts();
   bool was_just_used(std::uint32_t file, std::uint64_t block) const;
   void note_used(std::uint32_t file, std::uint64_t block);

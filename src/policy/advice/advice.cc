@@ -74,7 +74,7 @@ Refusal reason_against(const Workload& work, const Machine& machine, const Advic
   if (reads.bytes() > work.accesses.writes.request_bytes &&
       work.reuse.reads.compulsory_ratio() > kNearlyAll &&
       reads.repeats < (1 - kNearlyAll) * reads.requests &&
-      reads.sequential_share() < 1 - kNearlyAll) {
+      reads.foreseen_share() < 1 - kNearlyAll) {
     return Refusal::kReadOnce;
   }
   if (advice.without.seconds() < kRunShareMin * (advice.without.seconds() + advice.compute_seconds))
@@ -118,8 +118,10 @@ Workload with_larger_requests(Workload work) {
   for (UseCounts* counts : {&work.accesses.reads, &work.accesses.writes}) {
     counts->sequential_bytes += counts->random_bytes;
     counts->sequential_uses += counts->random_uses;
+    counts->foreseen_bytes = counts->sequential_bytes;
+    counts->foreseen_uses = counts->sequential_uses;
     counts->random_bytes = counts->random_uses = counts->random_block_bytes = 0;
-    counts->adjoining_uses = 0;
+    counts->split_requests = counts->further_requests = counts->adjoining_uses = 0;
     counts->requests = std::min(counts->requests, counts->request_bytes / kLarge);
   }
   return work;

@@ -10,95 +10,10 @@
 
 #include "policy/advice/dirty_room.h"
 #include "policy/advice/plan_choice.h"
-#include "policy/miss_ratios/sampled_pages.h"
+#include "policy/advice/testing/advice_scene.h"
 
 namespace cairn::advice {
 namespace {
-
-constexpr double kMib = 1 << 20;
-constexpr auto kBlock = static_cast<double>(kBlockBytes);
-
-// Round numbers: 1 ms, and another for each block, so that one takes 2 ms at a time.
-DeviceSpeed slow_store() {
-  return {.read_bandwidth = kBlock / 1e-3,
-          .write_bandwidth = kBlock / 1e-3,
-          .read_latency = 1e-3,
-          .write_latency = 1e-3,
-          .queue_depth = 1,
-          .error = 1,
-          .is_memory = false,
-          .source = "test"};
-}
-
-DeviceSpeed instant() {
-  return {.read_bandwidth = 1e15,
-          .write_bandwidth = 1e15,
-          .read_latency = 1e-12,
-          .write_latency = 1e-12,
-          .queue_depth = 1,
-          .error = 1,
-          .is_memory = true,
-          .source = "test"};
-}
-
-Machine machine_of_test() {
-  return {.memory = instant(),
-          .store = slow_store(),
-          .page_cache_bytes = 0,
-          .memory_bytes_max = 4096 * kMib,
-          .processors = 1};
-}
-
-// Accesses, and the workload that they are.
-class Scene {
- public:
-  Scene& access(std::uint64_t block, bool is_write, double at_seconds, std::uint32_t length = 65536,
-                std::uint32_t file = 0) {
-    const Access access{.time_ns = static_cast<std::uint64_t>(at_seconds * 1e9),
-                        .offset = block * kBlockBytes,
-                        .length = length,
-                        .file = file,
-                        .stream = 0,
-                        .is_write = is_write,
-                        .was_hit = false};
-    summary_.add(access, [&](std::uint64_t used) {
-      const std::uint64_t key = std::uint64_t{file} << 40 | used;
-      all_.reference(key);
-      is_write ? reads_.touch(key) : reads_.reference(key);
-    });
-    return *this;
-  }
-  // Each other block, so that no use is sequential.
-  Scene& read_apart(unsigned blocks, double seconds_each = 0) {
-    for (unsigned block = 0; block < blocks; ++block) {
-      access(2ULL * block, false, now_);
-      now_ += seconds_each;
-    }
-    return *this;
-  }
-  Workload workload() const {
-    Workload work;
-    work.accesses = summary_.summary();
-    work.reuse.reads = reads_.curve();
-    work.reuse.all = all_.curve();
-    work.reuse.blocks = all_.pages();
-    work.reuse.hot_blocks = all_.hot_set_pages();
-    return work;
-  }
-
- private:
-  SummaryBuilder summary_;
-  SampledPages all_;
-  SampledPages reads_;
-  double now_ = 0;
-};
-
-Plan plan_with(double ram_bytes) {
-  Plan plan;
-  plan.name = "test";
-  plan.ram_bytes = ram_bytes;
-  return plan;
-}
 
 Wishes wishes_of_test() {
   Wishes wishes;
@@ -133,55 +48,6 @@ TEST(DeviceSpeedTest, ATrainedModelAnswersWithItsOwnErrorWhereItFits) {
   EXPECT_NEAR(seconds_of(speed.slowed(1 / speed.error), reads), 700 / 1.1, 1e-6);
   EXPECT_DOUBLE_EQ(seconds_of(speed.slowed(speed.error), writes), 100 * 4e-3);
   EXPECT_EQ(seconds_of(speed, {}), 0) << "nothing is not asked for";
-}
-
-TEST(AccessSummaryTest, PiecesOfABlockAreOneUseAndTheNextBlockIsSequential) {
-  Scene scene;
-  // The program reads block 0 in two pieces, block 1, and one far away; the trace has the first
-  // piece.
-  scene.access(0, false, 0, 4096).access(1, false, 0.1).access(100, false, 0.2, 4096);
-  const AccessSummary summary = scene.workload().accesses;
-  EXPECT_EQ(summary.reads.requests, 3);
-  EXPECT_EQ(summary.reads.sequential_uses, 1);
-  EXPECT_EQ(summary.reads.random_uses, 2);
-  EXPECT_EQ(summary.reads.sequential_bytes, kBlock);
-  EXPECT_EQ(summary.reads.random_bytes, kBlock + 4096) << "block 0 was read to its end";
-  EXPECT_DOUBLE_EQ(summary.seconds, 0.2);
-  EXPECT_EQ(summary.requests_by_size[1], 2) << "of 4 KiB";
-  EXPECT_EQ(summary.requests_by_size[2], 1) << "of 64 KiB";
-}
-
-TEST(AccessSummaryTest, WhatIsReadAgainWithinAUseIsARepeat) {
-  Scene scene;
-  for (int pass = 0; pass < 3; ++pass) scene.access(0, false, 0, 8192);
-  EXPECT_EQ(scene.workload().accesses.reads.uses(), 1);
-  EXPECT_EQ(scene.workload().accesses.reads.repeats, 2);
-  // Lines of a text, one after another, are not.
-  SummaryBuilder lines;
-  Access line{.length = 100};
-  for (; line.offset < 70'000; line.offset += line.length) lines.add(line, [](std::uint64_t) {});
-  EXPECT_EQ(lines.summary().reads.repeats, 0);
-}
-
-TEST(AccessSummaryTest, ASmallFileHasNoWholeBlock) {
-  Scene scene;
-  scene.access(0, false, 0, 4096, 0).access(0, false, 0, 8192, 1);
-  const AccessSummary summary = scene.workload().accesses;
-  EXPECT_EQ(summary.files, 2U);
-  EXPECT_EQ(summary.reads.random_block_bytes, 4096 + 8192);
-}
-
-TEST(AccessSummaryTest, WritesKeepTheirTimeHoweverLongTheRun) {
-  SummaryBuilder builder;
-  for (unsigned hour = 0; hour < 10; ++hour)
-    builder.add({.time_ns = hour * 3'600'000'000'000ULL, .length = 1000, .is_write = true},
-                [](std::uint64_t) {});
-  const AccessSummary summary = builder.summary();
-  double sum = 0;
-  for (const double bytes : summary.written.bytes) sum += bytes;
-  EXPECT_EQ(sum, 10'000);
-  EXPECT_GE(summary.written.part_seconds * WriteTimes::kParts, 9 * 3600);
-  EXPECT_EQ(summary.written.bytes.front(), 1000);
 }
 
 TEST(DirtyRoomTest, WhatIsBeyondTheRoomWaitsForTheStore) {
@@ -256,6 +122,41 @@ TEST(ForecastTest, WhatIsReadInOrderIsFetchedWhileTheProgramComputes) {
   Plan none = plan_with(64 * kMib);
   none.prefetch_percent = 0;
   EXPECT_NEAR(forecast_with(work, machine_of_test(), none).seconds(), without, 0.01);
+}
+
+// Requests of `blocks` that do not adjoin, in an order that nobody knows: each block once, and 2 ms
+// for each.
+Scene shuffled_requests(unsigned requests, unsigned blocks) {
+  Scene scene;
+  constexpr std::uint64_t kStep = 37;
+  for (unsigned number = 0; number < requests; ++number)
+    scene.access(number * kStep % requests * (blocks + 1), false, 2e-3 * blocks * number,
+                 blocks * 65536);
+  return scene;
+}
+
+TEST(ForecastTest, NobodyFetchesAheadWhatALargeRequestElsewhereHas) {
+  const Workload work = shuffled_requests(128, 8).workload();
+  const Machine machine = machine_of_test();
+  // 1 ms for the first byte of each request, and 1 ms for each block.
+  const double without = forecast_without(work, machine).seconds();
+  EXPECT_NEAR(without, 128 * (1e-3 + 8e-3), 0.001);
+  // Cairn asks for a block at a time; the kernel sees that they are in order at the second one.
+  EXPECT_NEAR(forecast_with(work, machine, plan_with(64 * kMib)).seconds(), 128 * (2e-3 + 8e-3),
+              0.001);
+}
+
+TEST(ForecastTest, ARequestBeyondAMebibyteIsSeveralToTheStore) {
+  const Workload work = shuffled_requests(64, 32).workload();
+  EXPECT_NEAR(forecast_without(work, machine_of_test()).seconds(), 64 * (2e-3 + 32e-3), 0.001);
+}
+
+TEST(AdviceTest, AShuffleOfLargeRequestsIsInNoOrder) {
+  const Workload work = shuffled_requests(128, 8).workload();
+  const Advice advice = advise(work, machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.verdict, Verdict::kDoNotUse);
+  EXPECT_EQ(advice.refusal, Refusal::kReadOnce);
+  EXPECT_EQ(advice.advised().plan.prefetch_percent, 0);
 }
 
 TEST(ForecastTest, AMissOfAFewBytesBringsTheWholeBlock) {
@@ -408,36 +309,6 @@ TEST(DeviceSpeedTest, ALimitOfRequestsHidesTheirBytesAndPausesHideTheLimit) {
   EXPECT_DOUBLE_EQ(waited_seconds(slow_store(), load, 0.4), 1.1);
   EXPECT_DOUBLE_EQ(waited_seconds(limited, load, 0.4), 0.6);
   EXPECT_DOUBLE_EQ(waited_seconds(limited, load, 5), 0.1) << "each takes its time all the same";
-}
-
-TEST(AccessSummaryTest, OneProcessWithManyFilesWaitsForOneAtATime) {
-  SummaryBuilder builder;
-  for (std::uint32_t at = 0; at < 128; ++at)
-    builder.add({.time_ns = at, .length = 4096, .file = at % 16, .stream = at % 16},
-                [](std::uint64_t) {});
-  EXPECT_DOUBLE_EQ(builder.summary().concurrency, 1);
-}
-
-TEST(AccessSummaryTest, BlocksBehindThoseOfOthersAdjoinThem) {
-  SummaryBuilder builder;
-  const auto nothing = [](std::uint64_t) {};
-  for (std::uint64_t block = 0; block < 64; ++block)
-    builder.add({.time_ns = block,
-                 .offset = block * kBlockBytes,
-                 .length = 4096,
-                 .stream = block % 4,
-                 .process = static_cast<std::uint32_t>(block % 4)},
-                nothing);
-  builder.add({.time_ns = 64, .offset = 1000 * kBlockBytes, .length = 4096}, nothing);
-  const UseCounts reads = builder.summary().reads;
-  EXPECT_EQ(reads.random_uses, 65);
-  EXPECT_EQ(reads.adjoining_uses, 63) << "all but the first, and the one far away";
-}
-
-TEST(AccessSummaryTest, OfALongPauseATenthOfASecondIsShort) {
-  Scene scene;
-  scene.access(0, false, 0).access(2, false, 0.05).access(4, false, 1.05);
-  EXPECT_NEAR(scene.workload().accesses.long_pause_seconds, 0.9, 1e-6);
 }
 
 TEST(ForecastTest, TheKernelTakesWhatItsLimitSaysBeforeProgramsWait) {

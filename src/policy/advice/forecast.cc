@@ -11,8 +11,6 @@
 namespace cairn::advice {
 namespace {
 
-// The kernel's read-ahead and Cairn's flusher make requests of about this size of what adjoins.
-constexpr double kJoinedBytes = 1 << 20;
 // vm.dirty_ratio: 20 % of the kernel's memory. Programs wait from the middle between that and
 // vm.dirty_background_ratio on, which is half of it (balance_dirty_pages()).
 constexpr double kKernelDirtyShare = 0.2;
@@ -24,13 +22,20 @@ constexpr double kSampledError = 0.01;
 // No store is busy with reads all the time.
 constexpr double kReadShareMax = 0.9;
 
+// As the device sees it: what goes on where the last request ended, and requests elsewhere, the
+// latter with all of their bytes.
 struct Missed {
-  double sequential_bytes = 0;
-  double random_uses = 0;
+  double foreseen_bytes = 0;
+  double random_requests = 0;
   double random_bytes = 0;
 };
 
-double joined_requests(double bytes) { return bytes / kJoinedBytes; }
+// A program asks for its bytes, Cairn for whole blocks: for runs of them from a file tier, and for
+// one at a time from the store. The kernel reads ahead of the latter, but sees at the second block
+// that a request goes on, and that is another request to the store.
+enum class Reader : std::uint8_t { kProgram, kCairnFromTier, kCairnFromStore };
+
+double joined_requests(double bytes) { return bytes / static_cast<double>(kJoinedBytes); }
 
 // Memory that takes blocks for the first time has to be made: at most `bytes_max`, then it is used
 // again.
@@ -56,22 +61,27 @@ double copy_seconds(const AccessSummary& accesses, const Machine& machine, doubl
   return (calls * call_seconds + copied) / at_a_time(accesses, machine);
 }
 
-Missed missed_of(const UseCounts& reads, double ratio, double random_bytes) {
-  return {.sequential_bytes = reads.sequential_bytes * ratio,
-          .random_uses = (reads.random_uses - reads.adjoining_uses) * ratio,
-          .random_bytes = random_bytes * ratio};
+Missed missed_of(const UseCounts& reads, double ratio, Reader reader) {
+  CAIRN_DCHECK(reads.foreseen_bytes <= reads.sequential_bytes);
+  const double following_bytes = reads.sequential_bytes - reads.foreseen_bytes;
+  double requests = reads.random_uses - reads.adjoining_uses + reads.further_requests;
+  if (reader == Reader::kCairnFromStore) requests += reads.split_requests;
+  const double bytes = reader == Reader::kProgram ? reads.random_bytes : reads.random_block_bytes;
+  return {.foreseen_bytes = reads.foreseen_bytes * ratio,
+          .random_requests = requests * ratio,
+          .random_bytes = (bytes + following_bytes) * ratio};
 }
 
-double sequential_seconds(const DeviceSpeed& speed, double bytes, double concurrency) {
+double foreseen_seconds(const DeviceSpeed& speed, const Missed& missed, double concurrency) {
   return seconds_of(speed, {.direction = Direction::kRead,
-                            .requests = joined_requests(bytes),
-                            .bytes = bytes,
+                            .requests = joined_requests(missed.foreseen_bytes),
+                            .bytes = missed.foreseen_bytes,
                             .concurrency = concurrency});
 }
 
 DeviceLoad random_load(const Missed& missed, double concurrency) {
   return {.direction = Direction::kRead,
-          .requests = missed.random_uses,
+          .requests = missed.random_requests,
           .bytes = missed.random_bytes,
           .concurrency = concurrency};
 }
@@ -83,8 +93,8 @@ double random_seconds(const DeviceSpeed& speed, const Missed& missed, double con
 // Both kinds at once, for a device whose limits hold for their sum.
 DeviceLoad load_of(const Missed& missed, double concurrency) {
   DeviceLoad load = random_load(missed, concurrency);
-  load.requests += joined_requests(missed.sequential_bytes);
-  load.bytes += missed.sequential_bytes;
+  load.requests += joined_requests(missed.foreseen_bytes);
+  load.bytes += missed.foreseen_bytes;
   return load;
 }
 
@@ -178,28 +188,28 @@ double tier_seconds(const Workload& work, const Plan& plan, const Corner& corner
     const double hits = std::max(0.0, ratio_at(work, plan, above, corner) -
                                           ratio_at(work, plan, above + tier.bytes, corner));
     above += tier.bytes;
-    const Missed served = missed_of(reads, hits, reads.random_block_bytes);
+    const Missed served = missed_of(reads, hits, Reader::kCairnFromTier);
     const DeviceSpeed speed = tier.speed.slowed(corner.tiers);
-    seconds += sequential_seconds(speed, served.sequential_bytes, work.accesses.concurrency) +
+    seconds += foreseen_seconds(speed, served, work.accesses.concurrency) +
                random_seconds(speed, served, work.accesses.concurrency);
   }
   return seconds;
 }
 
-// Cairn fetches what is read in order while the programs compute between such reads.
+// Cairn fetches what it foresees while the programs compute between such reads.
 double store_read_seconds(const Workload& work, const Machine& machine, const Plan& plan,
                           double ratio, const Pauses& pauses) {
   const UseCounts& reads = work.accesses.reads;
-  const Missed missed = missed_of(reads, ratio, reads.random_block_bytes);
+  const Missed missed = missed_of(reads, ratio, Reader::kCairnFromStore);
   const double concurrency = work.accesses.concurrency;
-  const double ahead = plan.prefetch_percent > 0 ? reads.sequential_share() : 0;
+  const double ahead = plan.prefetch_percent > 0 ? reads.foreseen_share() : 0;
   if (machine.store.is_limited(Direction::kRead)) {
     return waited_seconds(
         machine.store, load_of(missed, concurrency),
         std::max(read_pause(pauses, ratio), ahead * pauses.all * pauses.read_share * ratio));
   }
-  const double in_order = sequential_seconds(machine.store, missed.sequential_bytes, concurrency);
-  return std::max(0.0, in_order - pauses.all * ahead) +
+  const double foreseen = foreseen_seconds(machine.store, missed, concurrency);
+  return std::max(0.0, foreseen - pauses.all * ahead) +
          random_seconds(machine.store, missed, concurrency);
 }
 
@@ -210,19 +220,18 @@ Forecast without_at(const Workload& work, const Machine& machine, const Corner& 
   if (accesses.reads.uses() > 0)
     result.miss_ratio =
         std::min(1.0, work.reuse.miss_ratio("lru", machine.page_cache_bytes) + corner.misses);
-  const Missed missed = missed_of(accesses.reads, result.miss_ratio, accesses.reads.random_bytes);
+  const Missed missed = missed_of(accesses.reads, result.miss_ratio, Reader::kProgram);
   Pauses pauses = pauses_of(work, machine);
   result.parts.copies =
       copy_seconds(accesses, real, real.call_seconds) +
       fresh_seconds(work, real.fresh_cache_bandwidth, std::max(0.0, real.page_cache_bytes)) /
           at_a_time(accesses, real);
   pauses.copying = result.parts.copies;
-  result.parts.store_reads =
-      real.store.is_limited(Direction::kRead)
-          ? waited_seconds(real.store, load_of(missed, accesses.concurrency),
-                           read_pause(pauses, result.miss_ratio))
-          : sequential_seconds(real.store, missed.sequential_bytes, accesses.concurrency) +
-                random_seconds(real.store, missed, accesses.concurrency);
+  result.parts.store_reads = real.store.is_limited(Direction::kRead)
+                                 ? waited_seconds(real.store, load_of(missed, accesses.concurrency),
+                                                  read_pause(pauses, result.miss_ratio))
+                                 : foreseen_seconds(real.store, missed, accesses.concurrency) +
+                                       random_seconds(real.store, missed, accesses.concurrency);
   const double duration = std::max(accesses.seconds, pauses.all + result.parts.store_reads);
   if (accesses.writes.requests > 0 && machine.page_cache_bytes > 0) {
     const double rate = drain_rate(work, real.store, accesses.concurrency,
@@ -347,11 +356,10 @@ double compute_seconds(const Workload& work, const Machine& machine) {
   // What the store served when it was recorded is part of the time between the accesses.
   const double uses = accesses.reads.uses();
   const double missed = uses > 0 ? 1 - std::min(1.0, accesses.recorded_hits / uses) : 0;
-  const Missed bytes = missed_of(accesses.reads, missed, accesses.reads.random_bytes);
-  const double waited =
-      sequential_seconds(machine.store, bytes.sequential_bytes, accesses.concurrency) +
-      random_seconds(machine.store, bytes, accesses.concurrency) +
-      copy_seconds(accesses, machine, machine.call_seconds);
+  const Missed load = missed_of(accesses.reads, missed, Reader::kProgram);
+  const double waited = foreseen_seconds(machine.store, load, accesses.concurrency) +
+                        random_seconds(machine.store, load, accesses.concurrency) +
+                        copy_seconds(accesses, machine, machine.call_seconds);
   return std::max(0.0, accesses.seconds - waited);
 }
 

@@ -89,10 +89,10 @@ void choose_settings(const Workload& work, const Machine& machine, Plan* plan) {
     plan->durability = DurableLevel::kNode;
   constexpr double kNone = 0.01;
   constexpr double kMost = 0.8;
-  if (reads.uses() > 0 && reads.sequential_share() < kNone &&
+  if (reads.uses() > 0 && reads.foreseen_share() < kNone &&
       reuse.reads.compulsory_ratio() > 1 - kNone) {
     plan->prefetch_percent = 0;
-  } else if (reads.sequential_share() > kMost) {
+  } else if (reads.foreseen_share() > kMost) {
     plan->prefetch_percent = 50;
   }
   constexpr double kDeepQueue = 8;
