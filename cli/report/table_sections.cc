@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/size_text.h"
 #include "cli/node/json_fields.h"
 #include "cli/report/html_text.h"
 #include "cli/report/sections.h"
+#include "cli/report/series.h"
 
 namespace cairn::cli {
 namespace {
@@ -66,20 +69,48 @@ std::string file_row(const Json& file, double most) {
   return html + "</tr>";
 }
 
-// The time from which on a series is 0 to its end; negative: there is none.
-double zero_from(const Json& timeline, const char* name) {
-  const Json& seconds = member(member(timeline, "series"), "seconds");
-  const Json& values = member(member(timeline, "series"), name);
-  if (values.size() < 2 || seconds.size() != values.size() || values.back() != 0) return -1;
-  size_t at = values.size();
-  while (at > 0 && values[at - 1] == 0) --at;
-  if (at >= seconds.size() || !seconds[at].is_number()) return -1;
-  return seconds[at].get<double>();
+// The first sample from which on everything that was written is in the store; none: the last one
+// still saw data that is not. The series of levels and sums are as long as the times.
+std::optional<size_t> stored_from(const Series& series) {
+  const std::vector<double> dirty = series.of("dirty_bytes");
+  const std::vector<double> written = series.of("write_bytes");
+  const std::vector<double> flushed = series.of("flushed_bytes");
+  if (!series.has("dirty_bytes") || dirty.size() < 2 || dirty.back() != 0) return std::nullopt;
+  size_t at = dirty.size() - 1;
+  // Data may come and be stored between two samples, which see nothing of it but the sums.
+  while (at > 0 && dirty[at - 1] == 0 && written[at - 1] == written[at] &&
+         flushed[at - 1] == flushed[at]) {
+    --at;
+  }
+  return at;
+}
+
+std::string stored_words(const Json& run) {
+  const Series series(run);
+  const bool is_stored = bool_field(run, "stored", false);
+  const std::optional<size_t> at = stored_from(series);
+  if (!at) return is_stored ? "at the end of the run" : "not seen in this run";
+  const char* const confirmed = is_stored ? "; confirmed at the end" : "";
+  if (*at == 0) return std::string("all the time: nothing was written") + confirmed;
+  return fmt::format("between {} and {} after the run began, as the samples saw it{}",
+                     format_duration(series.seconds()[*at - 1]),
+                     format_duration(series.seconds()[*at]), confirmed);
 }
 
 double last_number(const Json& timeline, const char* name) {
   const Json& values = member(member(timeline, "series"), name);
   return values.empty() || !values.back().is_number() ? 0 : values.back().get<double>();
+}
+
+// At level store a program's fsync waits for the store itself, and the node has no part in it.
+std::string fsync_words(const Json& timeline, bool has_log) {
+  const bool is_counted = timeline.is_object() && timeline.contains("fsyncs");
+  const std::string own =
+      is_counted ? fmt::format("{} of this run", unsigned_field(timeline, "fsyncs")) : "";
+  if (!has_log) return is_counted ? own + ", each answered by the store" : "not recorded";
+  return fmt::format("{}{:.0f} of the node answered from the durable log, {:.0f} by the store",
+                     own.empty() ? "" : own + "; ", last_number(timeline, "fsyncs_logged"),
+                     last_number(timeline, "fsyncs_stored"));
 }
 
 std::string level_row(const std::string& level, const std::string& reached) {
@@ -208,18 +239,8 @@ std::string durability_section(const Json& run) {
   rows += level_row("a finished fsync",
                     level == "node" ? "is in the durable log of the node: it survives the machine"
                                     : "is in the backing store");
-  rows +=
-      level_row("fsyncs", fmt::format("{:.0f} answered from the durable log, {:.0f} by the store",
-                                      last_number(timeline, "fsyncs_logged"),
-                                      last_number(timeline, "fsyncs_stored")));
-  const double stored_at = zero_from(timeline, "dirty_bytes");
-  const bool is_stored = bool_field(run, "stored", false);
-  rows += level_row(
-      "all data in the store",
-      stored_at < 0
-          ? (is_stored ? std::string("at the end of the run") : std::string("not seen in this run"))
-          : fmt::format("{} after the run began, as the samples saw it{}",
-                        format_duration(stored_at), is_stored ? "; confirmed at the end" : ""));
+  rows += level_row("fsyncs", fsync_words(timeline, level == "node"));
+  rows += level_row("all data in the store", stored_words(run));
   return section("durability", "Durability",
                  "<table id=\"levels-reached\"><tbody>" + rows + "</tbody></table>");
 }

@@ -253,6 +253,7 @@ class RealRun(RunTest):
         self.assertEqual(files["small"]["written_bytes"], 5000, files)
         self.assertEqual(files["log"]["fsyncs"], 20, files)
         self.assertGreater(files["log"]["fsync_seconds"], 0)
+        self.assertEqual(timeline["fsyncs"], 20)
         self.assertGreater(files["out"]["write_seconds"], 0.002)
         self.assertGreater(files["read"]["read_seconds"], 0)
         self.assertEqual(files["read"]["written_bytes"], 0)

@@ -168,6 +168,33 @@ class Page(ReportTest):
         self.assertAlmostEqual(read / series["hit_bytes.ram"][-1], 1, places=5)
         self.assertEqual(len(self.by_id(root, "heat-t")), 0)
 
+    def levels(self, dirty, written, flushed, **changes):
+        """The words on durability for samples a second apart."""
+        timeline = timeline_of(rows=len(dirty), seconds=float(len(dirty) - 1))
+        timeline["series"].update(dirty_bytes=dirty, write_bytes=written, flushed_bytes=flushed)
+        self.keep(record_of({**timeline, **changes}))
+        rows = self.by_id(self.make(), "levels-reached").find(f"{XHTML}tbody").findall(f"{XHTML}tr")
+        return {self.text(row[0]): self.text(row[1]) for row in rows}
+
+    def test_when_all_data_was_in_the_store(self):
+        def stored(*columns):
+            return self.levels(*columns)["all data in the store"]
+        between = (r"^between 2(\.0*)? s and 3(\.0*)? s after the run began, as the samples saw it; "
+                   "confirmed at the end$")
+        self.assertRegex(stored([0, 0, 5, 0, 0], [0, 0, 5, 5, 5], [0, 0, 0, 5, 5]), between)
+        # No sample saw it dirty.
+        self.assertRegex(stored([0] * 5, [0, 0, 0, 7, 7], [0, 0, 0, 7, 7]), between)
+        self.assertRegex(stored([0] * 5, [0, 7, 7, 7, 7], [0, 0, 0, 7, 7]), between)
+        self.assertEqual(stored([0] * 5, [0] * 5, [0] * 5), "all the time: nothing was written; confirmed at the end")
+        self.assertEqual(stored([0, 5, 5], [0, 5, 5], [0, 0, 0]), "at the end of the run")
+
+    def test_who_answered_fsyncs(self):
+        none = ([0] * 3, [0] * 3, [0] * 3)
+        self.assertEqual(self.levels(*none, fsyncs=6)["fsyncs"], "6 of this run, each answered by the store")
+        logged = self.levels(*none, fsyncs=6, durability="node")["fsyncs"]
+        self.assertRegex(logged, r"^6 of this run; \d+ of the node answered from the durable log, \d+ by the store$")
+        self.assertEqual(self.levels(*none)["fsyncs"], "not recorded")  # by a node of before
+
     def test_hostile_names_stay_text(self):
         self.keep(record_of(timeline_of(rows=20)))
         root = self.make()

@@ -96,6 +96,7 @@ void FileCosts::add_batch(std::span<const ToldAccess> batch) {
       costs = found == runs_.end() ? nullptr : &found->second;
     }
     if (costs == nullptr) continue;
+    if (told.event.kind == AccessKind::kSync) ++costs->fsyncs;
     if (FileCost* cost = cost_of(told, run, costs); cost != nullptr)
       add_cost(told.event, clock, cost);
   }
@@ -171,6 +172,7 @@ FileCosts::Totals FileCosts::totals(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   const auto found = runs_.find(run);
   if (found == runs_.end()) return totals;
+  totals.fsyncs = found->second.fsyncs;
   for (const auto& [object, entry] : found->second.files) add(entry.cost);
   for (const FileCost& cost : found->second.gone) add(cost);
   CAIRN_CHECK(std::max(totals.read, totals.written) <= found->second.count());

@@ -73,10 +73,12 @@ class FileCosts final : public AccessObserver {
 
   // Those that cost the run most, first the costliest.
   std::vector<FileCost> costliest(std::uint32_t run, std::size_t count) const;
-  // How many files the run has read and written, as far as they were counted one by one.
+  // How many files the run has read and written, as far as they were counted one by one, and all of
+  // its fsyncs.
   struct Totals {
     std::size_t read = 0;
     std::size_t written = 0;
+    std::uint64_t fsyncs = 0;
   };
   Totals totals(std::uint32_t run) const;
 
@@ -88,6 +90,7 @@ class FileCosts final : public AccessObserver {
   struct RunCosts {
     std::unordered_map<std::uint32_t, Entry> files;  // by object
     std::vector<FileCost> gone;                      // whose object is another file's by now
+    std::uint64_t fsyncs = 0;                        // also of files that are not counted
     std::size_t count() const { return files.size() + gone.size(); }
   };
   struct Unnamed {

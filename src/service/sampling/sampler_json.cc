@@ -67,6 +67,7 @@ Json Sampler::json_of(const Series& series) const {
           {"files", files_of(costs)},
           {"files_read", files.read},
           {"files_written", files.written},
+          {"fsyncs", files.fsyncs},
           {"heat", heat_of(costs)},
           {"processes", processes_of(series)},
           {"durability", name_of(from_.config.durability)},
