@@ -123,8 +123,9 @@ cairn_module(service/capacity
                   service/write_back service/attachment service/learning
              LIBRARIES Threads::Threads)
 cairn_module(service/treatment
-             DEPS memory/tiers memory/backing memory/buffer service/write_back service/attachment service/capacity
-             LIBRARIES nlohmann_json::nlohmann_json)
+             DEPS memory/tiers memory/backing memory/buffer service/profiler service/write_back service/attachment
+                  service/capacity
+             LIBRARIES nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/fetching
              DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer
                   service/write_back service/learning service/treatment
@@ -135,7 +136,7 @@ cairn_module(service/gathering
              LIBRARIES cairn_deflate Threads::Threads)
 cairn_module(service/sampling
              DEPS memory/tiers service/process service/write_back service/attachment service/durability
-                  service/learning
+                  service/learning service/treatment
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back

@@ -31,9 +31,4 @@ AdmissionCosts admission_costs(const profiler::TierFigures& store,
   return costs;
 }
 
-profiler::TierFigures store_figures(const std::vector<std::string>& buffer_directories) {
-  if (buffer_directories.empty()) return profiler::tier_figures(profiler::DeviceClass::kUnknown);
-  return profiler::figures_for(buffer_directories.front(), profiler::TierKind::kDirectory);
-}
-
 }  // namespace cairn::node

@@ -5,9 +5,6 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "policy/replacement/admission.h"
 #include "service/profiler/tier_figures.h"
 
@@ -17,8 +14,5 @@ namespace cairn::node {
 // kernel's cache may make the store look better than it is.
 AdmissionCosts admission_costs(const profiler::TierFigures& store,
                                const profiler::TierFigures& tier);
-
-// The figures of the device of the first buffered directory; without one, of an unknown device.
-profiler::TierFigures store_figures(const std::vector<std::string>& buffer_directories);
 
 }  // namespace cairn::node

@@ -23,20 +23,20 @@ std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory
 
 }  // namespace
 
-Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
-                   const PlacementEngine& placement, const StoreFiles& files)
-    : config_(config),
-      memory_(memory),
-      placement_(placement),
-      streams_(memory),
-      future_(memory, streams_),
-      learned_(learned_replacement(memory, config)),
-      events_(memory, streams_, config.events_keep_percent),
-      balancer_(memory, clients,
+Learners::Learners(const LearnerSources& from)
+    : config_(from.config),
+      memory_(from.memory),
+      placement_(from.placement),
+      streams_(memory_),
+      future_(memory_, streams_),
+      learned_(learned_replacement(memory_, config_)),
+      events_(memory_, streams_, config_.events_keep_percent),
+      balancer_(memory_, from.clients,
                 [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
-      heat_(memory, config.node_directory),
-      recorder_(memory, events_, clients),
-      costs_(memory, clients, events_, files) {}
+      heat_(memory_, config_.node_directory),
+      recorder_(memory_, events_, from.clients),
+      costs_(memory_, from.clients, events_, from.files),
+      store_(from.directories) {}
 
 const ReplacementPolicy& Learners::replacement() const {
   if (learned_ == nullptr) return *replacement_policies()[0];
@@ -56,9 +56,12 @@ void Learners::start_replacement(Prefetcher* prefetcher) {
   }
   learned_->set_future(&future_);
   if (!config_.admits_by_value) return;
-  learned_->admit_by_value([this, store = store_figures(config_.buffer_directories)](TierId tier) {
-    return admission_costs(store, placement_.figures_of(raw(tier)));
-  });
+  // A node without directories of its own learns from its first run which store it has.
+  learned_->admit_by_value(
+      [this, unknown = profiler::tier_figures(profiler::DeviceClass::kUnknown)](TierId tier) {
+        const StoreFigures::Figures known = store_.last_or_ask();
+        return admission_costs(known ? *known : unknown, placement_.figures_of(raw(tier)));
+      });
 }
 
 // The most urgent learner hears first.
@@ -80,6 +83,11 @@ void Learners::start(Prefetcher* prefetcher) {
   events_.add(costs_);
   if (prefetcher != nullptr) prefetcher->start();
   events_.start();
+}
+
+void Learners::stop() {
+  events_.stop();
+  store_.stop();
 }
 
 // The part of each tier that is for what was fetched ahead is for what is hot as well.

@@ -22,13 +22,23 @@
 #include "service/learning/stream_table.h"
 #include "service/learning/trace_recorder.h"
 #include "service/sampling/file_costs.h"
+#include "service/treatment/store_figures.h"
 
 namespace cairn::node {
 
+// All of them outlive the learners.
+struct LearnerSources {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  const ClientTable& clients;
+  const PlacementEngine& placement;
+  const StoreFiles& files;
+  const BufferedDirectories& directories;
+};
+
 class Learners {
  public:
-  Learners(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
-           const PlacementEngine& placement, const StoreFiles& files);
+  explicit Learners(const LearnerSources& from);
 
   // Which blocks leave a tier.
   const ReplacementPolicy& replacement() const;
@@ -40,12 +50,14 @@ class Learners {
   HeatTable& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
   FileCosts& file_costs() { return costs_; }
+  StoreFigures& store() { return store_; }
 
   // Before the organizer asks for anything. `prefetcher`: null when nothing is fetched ahead.
   void start_replacement(Prefetcher* prefetcher);
   // Begins to listen. Starts the prefetcher, too: it listens first.
   void start(Prefetcher* prefetcher);
-  void stop() { events_.stop(); }
+  // Waits for the store, if that was asked.
+  void stop();
 
  private:
   void place_by_heat(Prefetcher& prefetcher);
@@ -62,6 +74,7 @@ class Learners {
   HeatTable heat_;
   TraceRecorder recorder_;
   FileCosts costs_;
+  StoreFigures store_;
 };
 
 }  // namespace cairn::node

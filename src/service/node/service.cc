@@ -324,7 +324,7 @@ class Service {
   ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch",
                         heritage_.left ? ScratchBegin::kAsLeft : ScratchBegin::kEmpty};
   // Learning, and what acts on it.
-  Learners learners_{config_, memory_, clients_, placement_, files_};
+  Learners learners_{{config_, memory_, clients_, placement_, files_, directories_}};
   OrganizerThread organizer_{memory_, clients_.service(), config_, flusher_,
                              Deciders{placement_, learners_.replacement()}};
   TierWatch tiers_{{memory_, clients_.service(), config_, flusher_, accounts_, log_warning}};
@@ -357,7 +357,7 @@ class Service {
                        return prefetcher_ ? prefetcher_->predictor_name(number) : std::string();
                      }};
   Sampler sampler_{SamplerSources{config_, memory_, clients_, gauges_, learners_.file_costs(),
-                                  learners_.heat(), learners_.learned()}};
+                                  learners_.heat(), learners_.store(), learners_.learned()}};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
                                        &arrays_.book, &arrays_.hints, &sampler_}};

@@ -9,10 +9,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <future>
+#include <thread>
 
 #include "base/testing/temporary_folder.h"
-#include "service/sampling/store_look.h"
 
 namespace cairn::node {
 namespace {
@@ -76,21 +75,6 @@ TEST_F(RecordWriting, AfterLeaveTheFileIsTheLaunchers) {
   writer.stop();
   EXPECT_EQ(text_of(path("a")), "whole");
   EXPECT_FALSE(std::filesystem::exists(path("a.new")));
-}
-
-TEST(StoreLooking, AStoreThatHangsHoldsUpNobody) {
-  std::promise<void> answer;
-  {
-    StoreLook look([&] {
-      answer.get_future().wait();
-      return nlohmann::json{{"measured", true}};
-    });
-    look.ask();
-    EXPECT_TRUE(look.last().empty());
-    answer.set_value();
-    while (look.last().empty()) std::this_thread::yield();
-    EXPECT_TRUE(look.last()["measured"]);
-  }
 }
 
 }  // namespace

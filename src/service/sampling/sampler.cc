@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "service/learning/admission_costs.h"
 #include "service/sampling/record_file.h"
 
 namespace cairn::node {
@@ -19,21 +18,9 @@ std::int64_t unix_ns() {
       .count();
 }
 
-// What an estimate of the time without Cairn needs.
-nlohmann::json store_json(const std::vector<std::string>& buffer_directories) {
-  const profiler::TierFigures figures = store_figures(buffer_directories);
-  return {{"measured", figures.measured},
-          {"from", figures.source},
-          {"read_bandwidth", figures.read_bandwidth},
-          {"write_bandwidth", figures.write_bandwidth},
-          {"read_latency", figures.read_latency},
-          {"write_latency", figures.write_latency}};
-}
-
 }  // namespace
 
-Sampler::Sampler(const SamplerSources& sources)
-    : from_(sources), store_([this] { return store_json(store_directories()); }) {
+Sampler::Sampler(const SamplerSources& sources) : from_(sources) {
   from_.clients.set_on_release([this](const ClientInfo& client, const CounterSums& sums) {
     shares_.note_departed(client, sums);
   });
@@ -44,7 +31,6 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   from_.files.begin(run.number());
   const bool is_light = how == Sampling::kLight;
   const std::lock_guard lock(mutex_);
-  if (first_directory_.empty()) first_directory_ = run.directory;
   from_.gauges.find_columns();
   const auto [entry, is_new] =
       runs_.try_emplace(run.id, run, record, from_.gauges.columns().size(),
@@ -61,13 +47,6 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   }
   if (!thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { work(); });
   wake_.notify_all();
-}
-
-// Without directories of its own a node buffers those that its runs start in.
-std::vector<std::string> Sampler::store_directories() {
-  if (!from_.config.buffer_directories.empty()) return from_.config.buffer_directories;
-  const std::lock_guard lock(mutex_);
-  return {first_directory_};
 }
 
 // Nobody asks for a light one that is over at once, and `cairn run` waits for this.
@@ -129,7 +108,6 @@ void Sampler::stop() {
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   records_.stop();
-  store_.stop();
   from_.clients.set_on_release(nullptr);
 }
 
@@ -169,7 +147,7 @@ void Sampler::take(Series* series, std::int64_t now_ns) const {
 void Sampler::ask_store(Series* series) {
   if (series->has_asked) return;
   series->has_asked = true;
-  store_.ask();
+  from_.store.ask();
 }
 
 // The expert that each tier follows, where that has changed.

@@ -5,8 +5,8 @@
 // Without such a run there is no thread. A sample reads some hundred counters; the first rows are
 // a tenth of a second apart, or a second, and SampleRing doubles that.
 //
-// Nothing here waits for a file system but stop(): RecordWriter has the records, StoreLook asks the
-// store, each in a thread of its own.
+// Nothing here waits for a file system but stop(): RecordWriter has the records, StoreFigures asks
+// the store, each in a thread of its own.
 //
 // Thread safety: any thread. Ownership: owns its threads and the series; borrows its sources.
 #pragma once
@@ -30,7 +30,7 @@
 #include "service/sampling/process_shares.h"
 #include "service/sampling/record_writer.h"
 #include "service/sampling/sample_ring.h"
-#include "service/sampling/store_look.h"
+#include "service/treatment/store_figures.h"
 
 namespace cairn::node {
 
@@ -42,6 +42,7 @@ struct SamplerSources {
   NodeGauges& gauges;
   FileCosts& files;
   HeatTable& heat;
+  StoreFigures& store;
   const LearnedReplacement* learned;  // null: nobody learns which blocks leave
 };
 
@@ -98,7 +99,6 @@ class Sampler {
     std::int64_t began_unix_ns = 0;
   };
   static bool is_asked_for(const Series& series, std::int64_t now_ns);
-  std::vector<std::string> store_directories();
   void work();
   void take(Series* series, std::int64_t now_ns) const;
   void ask_store(Series* series);
@@ -112,12 +112,10 @@ class Sampler {
 
   const SamplerSources from_;
   ProcessShares shares_;
-  StoreLook store_;
   RecordWriter records_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;
-  std::string first_directory_;  // that the first of the runs has started in
   std::map<std::string, Series> runs_;
   std::deque<std::pair<std::string, nlohmann::json>> ended_;
   std::thread thread_;

@@ -23,6 +23,17 @@ double seconds_of(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9
 // Whether a column is left out when it never was anything but 0: most predictors never fetch.
 bool may_be_left_out(const std::string& name) { return name.find('.') != std::string::npos; }
 
+// What an estimate of the time without Cairn needs.
+Json store_json(const StoreFigures::Figures& figures) {
+  if (figures == nullptr) return Json::object();
+  return {{"measured", figures->measured},
+          {"from", figures->source},
+          {"read_bandwidth", figures->read_bandwidth},
+          {"write_bandwidth", figures->write_bandwidth},
+          {"read_latency", figures->read_latency},
+          {"write_latency", figures->write_latency}};
+}
+
 Json share_json(const ProcessShare& share) {
   return {{"pid", share.pid},
           {"command", share.command},
@@ -71,7 +82,7 @@ Json Sampler::json_of(const Series& series) const {
           {"heat", heat_of(costs)},
           {"processes", processes_of(series)},
           {"durability", name_of(from_.config.durability)},
-          {"store", store_.last()}};
+          {"store", store_json(from_.store.last())}};
 }
 
 // Sums begin at 0 with the run.
