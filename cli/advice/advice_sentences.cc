@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/size_text.h"
+#include "cli/advice/machine_costs.h"
 
 namespace cairn::cli {
 namespace {
@@ -232,6 +233,11 @@ std::vector<std::string> assumption_sentences(const AdviceTold& told) {
                     "(--what-if page-cache=SIZE for another size).",
                     size_of(machine.page_cache_bytes)));
   }
+  if (told.question.timing_spread > kSpreadMax)
+    lines.push_back(fmt::format(
+        "Other work has disturbed the timings of this machine's calls and memory, which differ by "
+        "{:.0f} %; the best ones are taken.",
+        100 * told.question.timing_spread));
   const double own = machine.store.own_fsync_seconds();
   if (told.work.accesses.fsyncs.value_or(0) > 0 && own > machine.store.fsync_seconds())
     lines.push_back(fmt::format(

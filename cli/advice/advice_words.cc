@@ -105,6 +105,7 @@ void set_machine(const AdviceWords& words, const WhatIf& what_if, AdviceQuestion
   machine.store = what_if.store ? class_speed(*what_if.store) : speed_of(store);
   machine.memory = speed_of(profiler::figures_for("", profiler::TierKind::kMemory));
   const MachineCosts costs = measure_machine_costs();
+  question->timing_spread = costs.spread;
   machine.call_seconds = costs.call_seconds;
   machine.fresh_tier_bandwidth = costs.fresh_mapped_bandwidth;
   machine.fresh_cache_bandwidth = costs.fresh_cached_bandwidth;

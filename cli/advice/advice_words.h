@@ -31,6 +31,7 @@ struct AdviceQuestion {
   advice::Wishes wishes;
   std::string store_directory;         // empty where --what-if names another store
   bool assumes_no_page_cache = false;  // because the store is behind a network
+  double timing_spread = 0;            // of the machine's costs (machine_costs.h)
 };
 
 // Errors: Failure for a size, a key or a place that cannot be.
