@@ -43,6 +43,7 @@ nlohmann::ordered_json json_of(const ForetoldRun& run) {
           {"low", run.low},
           {"high", run.high},
           {"measured_seconds", run.measured},
+          {"of", run.is_of_run ? "run" : "io"},
           {"exit_status", run.exit_status}};
 }
 
@@ -57,6 +58,7 @@ bool take(const std::string& line, ForetoldRun* run) {
     run->low = json.at("low").get<double>();
     run->high = json.at("high").get<double>();
     run->measured = json.at("measured_seconds").get<double>();
+    run->is_of_run = json.value("of", "io") == "run";
     run->exit_status = json.at("exit_status").get<int>();
   } catch (const nlohmann::json::exception&) {
     return false;
@@ -209,7 +211,8 @@ Summary summary_of(const std::vector<ForetoldRun>& runs) {
 std::string error_text(const ForetoldRun& run) {
   if (run.exit_status != 0) return fmt::format("exit status {}", run.exit_status);
   if (run.measured <= 0) return "no I/O";
-  return fmt::format("{:+.0f} %{}", 100 * run.error(), run.is_inside() ? "" : ", outside");
+  return fmt::format("{:+.0f} %{}{}", 100 * run.error(), run.is_inside() ? "" : ", outside",
+                     run.is_of_run ? ", of the whole run" : "");
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct ForetoldRun {
   double low = 0;
   double high = 0;
   double measured = 0;
-  int exit_status = 0;  // of the program; only those that ended well are compared
+  bool is_of_run = false;  // all of the numbers are of the whole run; else of its I/O
+  int exit_status = 0;     // of the program; only those that ended well are compared
 
   // As a share of what was measured: 0.1 where ten percent too much was foretold.
   double error() const;

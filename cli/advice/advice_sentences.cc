@@ -132,6 +132,24 @@ std::string better_than_given(const AdviceTold& told) {
                      seconds_and_interval(advice.without), 100 * best->gain.share);
 }
 
+// With which tiers Cairn would help, although it does not as it is configured.
+std::string way_to_help(const AdviceTold& told) {
+  const advice::Advice& advice = told.advice;
+  const advice::Improved* const way = advice.way_to_help();
+  if (way == nullptr) return "";
+  const double without = advice.without.seconds();
+  CAIRN_CHECK(without > way->seconds);
+  const std::string& device = told.question.wishes.spare_tier.speed.source;
+  const std::string tiers =
+      way->what == Improvement::kDurableTier ? fmt::format("a durable tier ({}) for fsyncs", device)
+      : way->what == Improvement::kMoreMemory
+          ? fmt::format("memory of {}", size_of(way->bytes))
+          : fmt::format("another tier, of {} ({}),", size_of(way->bytes), device);
+  return fmt::format("With {} it would help: I/O takes about {} instead of {}, {:.0f} % less.",
+                     tiers, format_duration(without - way->seconds), format_duration(without),
+                     100 * way->seconds / without);
+}
+
 TierLeftOut left_out(const AdviceTold& told, const advice::FileTierPlan& tier) {
   const std::string name =
       fmt::format("{} tier \"{}\"", tier.is_durable ? "durable" : "file", tier.name);
@@ -185,6 +203,10 @@ std::string verdict_sentence(const AdviceTold& told) {
     const std::string better = better_than_given(told);
     if (!better.empty())
       return fmt::format("This configuration does not help: {}. {}", refusal_reason(told), better);
+    const std::string way = way_to_help(told);
+    if (!way.empty())
+      return fmt::format("Do not use Cairn for this as it is configured: {}. {}",
+                         refusal_reason(told), way);
     return fmt::format("Do not use Cairn for this: {}.", refusal_reason(told));
   }
   const advice::Candidate& best = advice.advised();
@@ -206,7 +228,7 @@ std::vector<std::string> reason_sentences(const AdviceTold& told) {
     lines.push_back(improvement_sentence(told, improved));
   if (told.work.accesses.writes.request_bytes > 0)
     lines.push_back(fmt::format("After the last access the store needs {} more until it has all.",
-                                format_duration(advice.advised().forecast.drain_seconds)));
+                                format_duration(advice.outlook().drain_seconds)));
   if (told.work.accesses.fsyncs.value_or(0) > 0)
     lines.push_back(fmt::format("The fsyncs take {} at durability level store, {} at level node.",
                                 format_duration(advice.store_fsync_seconds),

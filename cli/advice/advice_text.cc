@@ -202,6 +202,12 @@ uint64_t milliseconds(double seconds) {
   return std::max<uint64_t>(1, whole(std::min(seconds, kYearSeconds) * 1000));
 }
 
+std::string foretold_config(const advice::Forecast& forecast) {
+  return fmt::format("advice:\n  io_ms: {}\n  io_min_ms: {}\n  io_max_ms: {}\n",
+                     milliseconds(forecast.seconds()), milliseconds(forecast.interval.low),
+                     milliseconds(forecast.interval.high));
+}
+
 std::string tiers_config(const std::vector<advice::FileTierPlan>& tiers) {
   if (tiers.empty()) return "tiers: []\n";
   std::string text = "tiers:\n";
@@ -218,7 +224,9 @@ std::string tiers_config(const std::vector<advice::FileTierPlan>& tiers) {
 std::string config_text(const AdviceTold& told) {
   const advice::Plan& plan = told.advice.advised().plan;
   if (is_advised_against(told)) {
-    return "# Advised by `cairn advise`: " + verdict_sentence(told) + "\nbuffer:\n  mode: bypass\n";
+    return "# Advised by `cairn advise`: " + verdict_sentence(told) +
+           "\nbuffer:\n  mode: bypass\n" + foretold_config(told.advice.without) +
+           fmt::format("  compute_ms: {}\n", milliseconds(told.advice.compute_seconds));
   }
   std::string text = "# Advised by `cairn advise`: " + verdict_sentence(told) + "\n";
   text += fmt::format("ram:\n  capacity: {}\n", size_word(plan.ram_bytes));
@@ -229,11 +237,7 @@ std::string config_text(const AdviceTold& told) {
   text += fmt::format("placement:\n  policy: {}\n", quoted(plan.policy));
   text += fmt::format("replacement:\n  expert: {}\n", plan.expert);
   text += fmt::format("prefetch:\n  budget: {:.0f}\n", plan.prefetch_percent);
-  const advice::Forecast& forecast = told.advice.advised().forecast;
-  text += fmt::format("advice:\n  io_ms: {}\n  io_min_ms: {}\n  io_max_ms: {}\n",
-                      milliseconds(forecast.seconds()), milliseconds(forecast.interval.low),
-                      milliseconds(forecast.interval.high));
-  return text;
+  return text + foretold_config(told.advice.advised().forecast);
 }
 
 std::string advice_text(const AdviceTold& told) {

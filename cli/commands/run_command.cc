@@ -291,24 +291,32 @@ class Run {
   }
 
   // What `cairn advise` foretold of runs with this configuration.
-  std::optional<ForetoldIo> foretold() const {
+  std::optional<Foretold> foretold() const {
     if (configuration_.advised_io_ms == 0) return std::nullopt;
-    return ForetoldIo{static_cast<double>(configuration_.advised_io_ms) / 1e3,
-                      static_cast<double>(configuration_.advised_io_min_ms) / 1e3,
-                      static_cast<double>(configuration_.advised_io_max_ms) / 1e3};
+    const bool is_of_run = configuration_.node.mode == BufferingMode::kBypass;
+    const uint64_t besides = is_of_run ? configuration_.advised_compute_ms : 0;
+    const auto seconds = [besides](uint64_t io_ms) {
+      return static_cast<double>(io_ms + besides) / 1e3;
+    };
+    return Foretold{.seconds = seconds(configuration_.advised_io_ms),
+                    .low = seconds(configuration_.advised_io_min_ms),
+                    .high = seconds(configuration_.advised_io_max_ms),
+                    .is_of_run = is_of_run};
   }
 
   // For `cairn advise --history`, which is not worth the failure of a run.
   static void keep_comparison(const RunOutcome& outcome) {
     const Json& report = member(outcome.end, "report");
-    const ForetoldIo& foretold = *outcome.foretold;
-    const ForetoldRun run{.when = "",
-                          .program = base_name(outcome.command_line.front()),
-                          .expected = foretold.seconds,
-                          .low = foretold.low,
-                          .high = foretold.high,
-                          .measured = number_field(report, "io_seconds"),
-                          .exit_status = outcome.exit_status};
+    const Foretold& foretold = *outcome.foretold;
+    const ForetoldRun run{
+        .when = "",
+        .program = base_name(outcome.command_line.front()),
+        .expected = foretold.seconds,
+        .low = foretold.low,
+        .high = foretold.high,
+        .measured = foretold.is_of_run ? outcome.wall_seconds : number_field(report, "io_seconds"),
+        .is_of_run = foretold.is_of_run,
+        .exit_status = outcome.exit_status};
     const Done done = do_in_time([&run] {
       try {
         AdviceHistory().add(run);

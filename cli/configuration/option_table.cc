@@ -417,8 +417,7 @@ constexpr Option kOptionTable[] = {
      .description = "The I/O time that `cairn advise` foretells of a run with this configuration; "
                     "0: nothing was foretold. `cairn run` says at its end what came of it, and "
                     "keeps it for `cairn advise --history`.",
-     .advice =
-         "`cairn advise --write` sets the three. Leave them out of a file for other programs.",
+     .advice = "`cairn advise --write` sets these. Leave them out of a file for other programs.",
      .hot_changeable = true,
      .advanced = true,
      .access = fields::kNumber<&Configuration::advised_io_ms>},
@@ -440,6 +439,16 @@ constexpr Option kOptionTable[] = {
      .hot_changeable = true,
      .advanced = true,
      .access = fields::kNumber<&Configuration::advised_io_max_ms>},
+    {.name = "advice.compute_ms",
+     .type = OptionType::kMilliseconds,
+     .default_text = "0",
+     .value_max = kForetoldMsMax,
+     .description = "What such a run takes besides its I/O. In mode `bypass` nobody sees the I/O, "
+                    "and the time of the whole run is compared with the sum.",
+     .advice = "See `advice.io_ms`.",
+     .hot_changeable = true,
+     .advanced = true,
+     .access = fields::kNumber<&Configuration::advised_compute_ms>},
     {.name = "report",
      .type = OptionType::kSwitch,
      .default_text = "on",

@@ -46,6 +46,7 @@ struct Configuration {
   uint64_t advised_io_ms = 0;
   uint64_t advised_io_min_ms = 0;
   uint64_t advised_io_max_ms = 0;
+  uint64_t advised_compute_ms = 0;
   std::vector<std::string> warnings;
 };
 

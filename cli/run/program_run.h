@@ -36,9 +36,9 @@ struct ProgramRunOptions {
   // The node samples the run, and this is called at the end with what report_json() has and what
   // the node knows besides: a document of the schema cairn-run-1. Empty: nobody wants it.
   std::function<void(Json document)> make_page;
-  // The I/O time that was foretold of the run. `compare` is called at the end of a run that the
+  // The time that was foretold of the run. `compare` is called at the end of a run that the
   // node has reported on.
-  std::optional<ForetoldIo> foretold;
+  std::optional<Foretold> foretold;
   std::function<void(const RunOutcome& outcome)> compare;
   // It is wanted of runs that take so long; with 0, report_json() has what the node knows, too.
   double page_seconds_min = 0;

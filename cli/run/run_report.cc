@@ -73,10 +73,10 @@ std::string read_line(const Json& report) {
 // Empty: nothing was foretold.
 std::string foretold_line(const RunOutcome& outcome) {
   if (!outcome.foretold) return "";
-  return fmt::format("  foretold  {} of I/O time ({} to {}) by `cairn advise`",
-                     format_duration(outcome.foretold->seconds),
-                     format_duration(outcome.foretold->low),
-                     format_duration(outcome.foretold->high));
+  return fmt::format(
+      "  foretold  {} {} ({} to {}) by `cairn advise`", format_duration(outcome.foretold->seconds),
+      outcome.foretold->is_of_run ? "for the whole run" : "of I/O time",
+      format_duration(outcome.foretold->low), format_duration(outcome.foretold->high));
 }
 
 // What this node fetched ahead, and how much of it programs used; empty: nothing.
@@ -154,10 +154,12 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
   } else if (!has_io) {
     lines.push_back("  no I/O on buffered files");
   }
-  if (has_io) {
-    lines.push_back(io_line(report));
+  if (has_io) lines.push_back(io_line(report));
+  if (has_io || (outcome.foretold && outcome.foretold->is_of_run)) {
     if (const std::string foretold = foretold_line(outcome); !foretold.empty())
       lines.push_back(foretold);
+  }
+  if (has_io) {
     if (unsigned_field(report, "read_bytes") > 0) lines.push_back(read_line(report));
     if (const std::string arrays = array_line(report); !arrays.empty()) lines.push_back(arrays);
     for (std::string& line : array_lines(member(report, "arrays")))
@@ -264,9 +266,10 @@ Json report_json(const RunOutcome& outcome, int final_exit_status) {
                                                                            : Json::object()}};
   if (!outcome.not_loaded_reason.empty()) json["not_loaded"] = outcome.not_loaded_reason;
   if (outcome.foretold) {
-    json["foretold_io_seconds"] = {{"expected", outcome.foretold->seconds},
-                                   {"low", outcome.foretold->low},
-                                   {"high", outcome.foretold->high}};
+    json[outcome.foretold->is_of_run ? "foretold_run_seconds" : "foretold_io_seconds"] = {
+        {"expected", outcome.foretold->seconds},
+        {"low", outcome.foretold->low},
+        {"high", outcome.foretold->high}};
   }
   return json;
 }

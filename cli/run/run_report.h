@@ -13,11 +13,13 @@
 
 namespace cairn::cli {
 
-// What `cairn advise` foretold of the seconds that programs wait for I/O; the interval has 9 of 10.
-struct ForetoldIo {
+// What `cairn advise` foretold of the seconds that programs wait for I/O, or, where the node does
+// not see that, of the whole run; the interval has 9 of 10.
+struct Foretold {
   double seconds = 0;
   double low = 0;
   double high = 0;
+  bool is_of_run = false;
 };
 
 struct RunOutcome {
@@ -31,7 +33,7 @@ struct RunOutcome {
   Json end = Json::object();  // the reply to run-end: stored, unstored, report
   // Why the library was never loaded into the program: "is statically linked". Empty when it was.
   std::string not_loaded_reason;
-  std::optional<ForetoldIo> foretold = {};
+  std::optional<Foretold> foretold = {};
 };
 
 // True when there is nothing worth a line: a short program without I/O of ours, everything stored.

@@ -112,6 +112,36 @@ class Advise(CommandTest):
         text = self.cairn("advise", "--trace", trace, *NETWORK, check=0).stdout
         self.assertIn("\n- 0 % of the reads are in order", text)
 
+    def test_advice_against_cairn_is_checked_by_the_next_run_as_well(self):
+        """In mode bypass nobody sees the I/O, so that the time of the whole run is compared."""
+        path = os.path.join(self.root, "no.yaml")
+        answer = self.advise("--trace", self.once(), "--write", path, *NETWORK)
+        self.assertEqual(answer["verdict"], "do-not-use")
+        foretold = answer["without"]["io_seconds"] + answer["workload"]["compute_seconds"]
+        said = self.cairn("run", "--config", path, "--", sys.executable, "-c", "import time; time.sleep(0.3)",
+                          check=0).stderr
+        self.assertRegex(said, r"foretold  .* for the whole run \(.* to .*\) by `cairn advise`")
+        [run] = json.loads(self.cairn("advise", "--history", "--json", check=0).stdout)["runs"]
+        self.assertEqual(run["of"], "run")
+        self.assertAlmostEqual(run["expected_seconds"], foretold, delta=0.01)
+        self.assertGreater(run["measured_seconds"], 0.3)
+        self.assertIn(", of the whole run", self.cairn("advise", "--history", check=0).stdout)
+
+    def test_advice_against_cairn_agrees_with_what_would_help(self):
+        order = [16 * block for block in range(3000)]
+        random.Random(1).shuffle(order)
+        trace = self.trace([(0.001 * at, at % 10 == 0, block, 4096) for at, block in enumerate(order)], "log.csv")
+        answer = self.advise("--trace", trace, "--fsyncs", "3000", *NETWORK)
+        self.assertEqual(answer["verdict"], "do-not-use")
+        [tier] = [each for each in answer["improvements"] if each["what"] == "durable-tier"]
+        self.assertLess(tier["saved_seconds"], answer["without"]["io_seconds"])
+        share = round(100 * tier["saved_seconds"] / answer["without"]["io_seconds"])
+        self.assertRegex(answer["sentence"], r"^Do not use Cairn for this as it is configured: .*\. With a durable "
+                         rf"tier \(.*\) for fsyncs it would help: I/O takes about .* instead of .*, {share} % less\.$")
+        plain = self.advise("--trace", trace, *NETWORK)
+        self.assertTrue(plain["sentence"].startswith("Do not use Cairn for this: "), plain["sentence"])
+        self.assertEqual([each for each in plain["improvements"] if "tier" in each["what"]], [])
+
     def train(self, seconds):
         """A journal as a training leaves it, of a device whose reads and writes take seconds(threads, size)."""
         state = os.path.join(self.root, "state", "cairn")

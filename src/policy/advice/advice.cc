@@ -132,19 +132,29 @@ void add_improvement(double now, double then, Improvement what, double bytes, Ad
     advice->improvements.push_back({what, now - then, bytes});
 }
 
-void add_improvements(const Workload& work, const Machine& machine, const Wishes& wishes,
-                      Advice* advice) {
+// What programs could do better, with what is advised.
+void add_changes(const Workload& work, const Machine& machine, Advice* advice) {
+  const double now = advice->outlook().seconds();
+  const auto seconds_of_change = [&](const Workload& changed) {
+    return advice->verdict == Verdict::kDoNotUse
+               ? forecast_without(changed, machine).seconds()
+               : forecast_with(changed, machine, advice->advised().plan).seconds();
+  };
+  add_improvement(now, seconds_of_change(with_larger_requests(work)), Improvement::kLargerRequests,
+                  0, advice);
+  Workload calm = work;
+  calm.accesses.fsyncs = 0;
+  add_improvement(now, seconds_of_change(calm), Improvement::kNoFsyncs, 0, advice);
+}
+
+// What Cairn could do better with other tiers. Where it is advised against, what helps against the
+// time without it.
+void add_tiers(const Workload& work, const Machine& machine, const Wishes& wishes, Advice* advice) {
   const Plan plan = advice->advised().plan;
-  const double now = advice->advised().forecast.seconds();
+  const double now = advice->outlook().seconds();
   const auto seconds_with = [&](const Plan& other) {
     return forecast_with(work, machine, other).seconds();
   };
-  add_improvement(now, forecast_with(with_larger_requests(work), machine, plan).seconds(),
-                  Improvement::kLargerRequests, 0, advice);
-  Workload calm = work;
-  calm.accesses.fsyncs = 0;
-  add_improvement(now, forecast_with(calm, machine, plan).seconds(), Improvement::kNoFsyncs, 0,
-                  advice);
   Plan durable = plan;
   if (durable.tiers.empty()) durable.tiers = {wishes.spare_tier};
   durable.tiers.front().bytes = std::max(durable.tiers.front().bytes, 1.0 * kBlockBytes);
@@ -159,6 +169,12 @@ void add_improvements(const Workload& work, const Machine& machine, const Wishes
   tiered.tiers.back().bytes = capacity_for(advice->sizes.working_set_bytes);
   add_improvement(now, seconds_with(tiered), Improvement::kAnotherTier, tiered.tiers.back().bytes,
                   advice);
+}
+
+void add_improvements(const Workload& work, const Machine& machine, const Wishes& wishes,
+                      Advice* advice) {
+  add_changes(work, machine, advice);
+  if (!machine.store.is_memory) add_tiers(work, machine, wishes, advice);
   std::ranges::sort(advice->improvements, std::greater<>{}, &Improved::seconds);
 }
 
@@ -169,6 +185,14 @@ void add_candidates(const Workload& work, const Machine& machine, const std::vec
 }
 
 }  // namespace
+
+const Improved* Advice::way_to_help() const {
+  if (verdict != Verdict::kDoNotUse) return nullptr;
+  const auto found = std::ranges::find_if(improvements, [](const Improved& improved) {
+    return improved.what != Improvement::kLargerRequests && improved.what != Improvement::kNoFsyncs;
+  });
+  return found == improvements.end() ? nullptr : &*found;
+}
 
 Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes) {
   CAIRN_CHECK(!work.accesses.is_empty());
@@ -189,7 +213,7 @@ Advice advise(const Workload& work, const Machine& machine, const Wishes& wishes
     add_candidates(work, machine, {*wishes.what_if}, &advice);
   }
   judge(work, machine, &advice);
-  advice.limit = limit_of(work, advice.advised().forecast);
+  advice.limit = limit_of(work, advice.outlook());
   add_improvements(work, machine, wishes, &advice);
   const double fsyncs = work.accesses.fsyncs.value_or(0) / work.accesses.concurrency;
   advice.store_fsync_seconds = fsyncs * machine.store.own_fsync_seconds();

@@ -51,7 +51,7 @@ enum class Improvement : std::uint8_t {
 
 struct Improved {
   Improvement what = Improvement::kMoreMemory;
-  double seconds = 0;  // less than with the plan that is advised
+  double seconds = 0;  // less than what is advised: the chosen plan, or to go without Cairn
   double bytes = 0;    // of memory or of the tier
 };
 
@@ -70,6 +70,13 @@ struct Advice {
   double node_fsync_seconds = 0;
 
   const Candidate& advised() const { return candidates[chosen]; }
+  // The forecast of the advice: the chosen plan, or to go without Cairn.
+  const Forecast& outlook() const {
+    return verdict == Verdict::kDoNotUse ? without : advised().forecast;
+  }
+  // The change of the configuration with which Cairn would help although it is advised against as
+  // it is; null: there is none.
+  const Improved* way_to_help() const;
 };
 
 // Requires: a workload that is not empty; valid devices; machine.memory_bytes_max > 0.

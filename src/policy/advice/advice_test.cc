@@ -254,6 +254,24 @@ TEST(AdviceTest, FsyncsAreTheLimitAndADurableTierHelps) {
   EXPECT_NEAR(durable->seconds, 1.0, 0.01);
 }
 
+TEST(AdviceTest, WhereItIsAdvisedAgainstATierThatHelpsIsAWayToHelp) {
+  Scene scene;
+  scene.access(0, true, 0);
+  for (unsigned block = 500; block < 900; ++block) scene.access(2ULL * block, false, 10);
+  Workload work = scene.workload();
+  work.accesses.fsyncs = 1000;
+  Advice advice = advise(work, machine_of_test(), wishes_of_test());
+  ASSERT_EQ(advice.verdict, Verdict::kDoNotUse);
+  ASSERT_NE(advice.way_to_help(), nullptr);
+  EXPECT_EQ(advice.way_to_help()->what, Improvement::kDurableTier);
+  EXPECT_GT(advice.way_to_help()->seconds, 0.4 * advice.without.seconds());
+  EXPECT_EQ(advice.limit, Limit::kFsyncs) << "of what is left without Cairn";
+  work.accesses.fsyncs = 0;
+  advice = advise(work, machine_of_test(), wishes_of_test());
+  EXPECT_EQ(advice.verdict, Verdict::kDoNotUse);
+  EXPECT_EQ(advice.way_to_help(), nullptr);
+}
+
 TEST(AdviceTest, TheTargetIsTheLeastMemoryThatReachesIt) {
   Scene scene;
   for (unsigned pass = 0; pass < 10; ++pass) scene.read_apart(4000);
