@@ -178,6 +178,11 @@ class LiveTop {
     if (key == 'a') view_.order = FileOrder::kAge;
     if (key == 'n') view_.order = FileOrder::kName;
     if (key == 'r') view_.is_reversed = !view_.is_reversed;
+    if (key == 'U') view_.run_order = RunOrder::kUsed;
+    if (key == 'S') view_.run_order = RunOrder::kStored;
+    if (key == 'A') view_.run_order = RunOrder::kAge;
+    if (key == 'C') view_.run_order = RunOrder::kCommand;
+    if (key == 'R') view_.runs_are_reversed = !view_.runs_are_reversed;
     if (key == '\t') show_next(terminal);
   }
 
@@ -211,8 +216,9 @@ int command_top(const Arguments& arguments) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->excludes(once);
   app.footer(
-      "Keys: q or Ctrl-C quit; s, a, n sort files by size, age, name; r reverses; Tab shows the "
-      "next node.\nBars: # not stored, = stored as well, . free.\n\n"
+      "Keys: q or Ctrl-C quit; s, a, n sort files by size, age, name; r reverses; U, S, A, C sort "
+      "runs\nby used, stored, age, command; R reverses; Tab shows the next node.\nBars: # not "
+      "stored, = stored as well, . free.\n\n"
       "Examples:\n"
       "  cairn top --node job\n"
       "  cairn top --node job --csv --interval 10 > job.csv");

@@ -100,16 +100,31 @@ void sort_elements(std::vector<const json*>& elements, Before&& before) {
   });
 }
 
-// Those with most data first.
-void add_runs(Lines& lines, const json& status, std::size_t rows_max, const ScreenShape& shape) {
+// The most and the oldest first, commands by the alphabet.
+bool is_before(const json& left, const json& right, RunOrder order) {
+  if (order == RunOrder::kStored)
+    return unsigned_field(left, "stored_bytes") > unsigned_field(right, "stored_bytes");
+  if (order == RunOrder::kAge)
+    return number_field(left, "seconds") > number_field(right, "seconds");
+  if (order == RunOrder::kCommand) return command_of(left) < command_of(right);
+  return used_by(left) > used_by(right);
+}
+
+void add_runs(Lines& lines, const json& status, const ScreenView& view, const ScreenShape& shape) {
+  static constexpr std::array<const char*, 4> kOrders = {"used", "stored", "age", "command"};
   std::vector<const json*> runs;
   for (const json& run : member(status, "runs")) runs.push_back(&run);
-  sort_elements(runs,
-                [](const json& left, const json& right) { return used_by(left) > used_by(right); });
+  sort_elements(runs, [&view](const json& left, const json& right) {
+    return view.runs_are_reversed ? is_before(right, left, view.run_order)
+                                  : is_before(left, right, view.run_order);
+  });
   lines.push_back(
-      {fmt::format("RUNS {:<5} {:>9} {:>9} {:>8}  COMMAND", runs.size(), "USED", "STORED", "AGE"),
+      {fmt::format("RUNS {:<5} {:>9} {:>9} {:>8}  COMMAND, by {}{}", runs.size(), "USED", "STORED",
+                   "AGE", kOrders[static_cast<unsigned>(view.run_order)],
+                   view.runs_are_reversed ? ", reversed" : ""),
        ScreenStyle::kHead});
-  const std::size_t shown = std::min(rows_max, runs.size());
+  const std::size_t left = shape.rows > lines.size() + 1 ? shape.rows - lines.size() - 1 : 0;
+  const std::size_t shown = std::min((left + 1) / 2, runs.size());
   for (std::size_t index = 0; index < shown; ++index) {
     const json& run = *runs[index];
     lines.push_back(
@@ -169,14 +184,13 @@ std::vector<ScreenLine> screen_lines(const json& status, const RateHistory& rate
   add_tiers(lines, status, shape);
   add_rates(lines, rates, shape);
   add_queue(lines, status, rates);
-  const std::size_t left = body > lines.size() + 2 ? body - lines.size() - 2 : 0;
-  add_runs(lines, status, (left + 1) / 2, shape);
+  add_runs(lines, status, view, above);
   add_files(lines, status, view, above);
   if (lines.size() > body) lines.resize(body);
   if (body < shape.rows) {
     lines.resize(body);
-    lines.push_back(
-        {"q quit  s size  a age  n name  r reverse  Tab next node", ScreenStyle::kHead});
+    lines.push_back({"q quit  files: s size a age n name r reverse  runs: U S A C R  Tab next node",
+                     ScreenStyle::kHead});
   }
   for (ScreenLine& line : lines) {
     line.text = fit(line.text, shape.columns, shape.is_ascii);

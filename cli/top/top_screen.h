@@ -22,6 +22,7 @@ struct ScreenLine {
 };
 
 enum class FileOrder { kSize, kAge, kName };
+enum class RunOrder { kUsed, kStored, kAge, kCommand };
 
 struct ScreenShape {
   unsigned columns = 80;
@@ -35,6 +36,8 @@ struct ScreenView {
   std::string trouble;  // why the document is old; empty: it is not
   FileOrder order = FileOrder::kSize;
   bool is_reversed = false;
+  RunOrder run_order = RunOrder::kUsed;
+  bool runs_are_reversed = false;
 };
 
 // At most shape.rows lines of at most shape.columns.

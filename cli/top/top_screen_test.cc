@@ -88,6 +88,31 @@ TEST(TopScreen, FilesAreSorted) {
   EXPECT_EQ(first(view), "/data/1999");
 }
 
+TEST(TopScreen, RunsAreSortedByEachColumn) {
+  json status = busy_node(1);
+  const auto run = [](const char* name, unsigned used, unsigned stored, unsigned age) {
+    return json{{"run", name},
+                {"command_line", {name}},
+                {"tiers", {{{"used_bytes", used * kMiB}}}},
+                {"stored_bytes", stored * kMiB},
+                {"seconds", age}};
+  };
+  status["runs"] = {run("b", 9, 1, 1), run("c", 1, 9, 2), run("a", 2, 2, 9), run("d", 3, 3, 3)};
+  const auto first = [&status](RunOrder order, bool is_reversed) {
+    ScreenView view;
+    view.run_order = order;
+    view.runs_are_reversed = is_reversed;
+    const std::string text = text_of(status, view);
+    return text.substr(text.find('\n', text.find("RUNS 4")) + 1, 1);
+  };
+  EXPECT_EQ(first(RunOrder::kUsed, false), "b");
+  EXPECT_EQ(first(RunOrder::kStored, false), "c");
+  EXPECT_EQ(first(RunOrder::kAge, false), "a");
+  EXPECT_EQ(first(RunOrder::kCommand, false), "a");
+  EXPECT_EQ(first(RunOrder::kCommand, true), "d");
+  EXPECT_EQ(first(RunOrder::kUsed, true), "c");
+}
+
 TEST(TopScreen, NamesCannotDriveTheTerminal) {
   json status = busy_node(1);
   status["unstored"][0]["path"] =

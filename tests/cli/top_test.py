@@ -151,10 +151,13 @@ class TopTest(CommandTest):
         self.assertLess(screen.index("/large"), screen.index("/a-small"))
         os.write(master, b"n")
         self.read_until(master, "a-small")  # only what differs is painted
+        os.write(master, b"AR")
+        self.read_until(master, "reversed")
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         top.send_signal(signal.SIGWINCH)
         screen = self.read_until(master, "q quit")
         self.assertIn("by name", screen)
+        self.assertIn("COMMAND, by age, reversed", screen)
         self.assertLess(screen.index("/a-small"), screen.index("/large"))
         os.write(master, last)
         self.assertEqual(top.wait(timeout=10), 0)
