@@ -3,14 +3,12 @@
 """`cairn run --report` and `cairn report`: pages that are well-formed and say what the data says, records that are
 kept, and bad input that overwrites nothing.
 
-The pages are made from records that the tests write (report_runs_test.py runs programs on real nodes). Where Chromium
-is installed, it loads them as well.
+The pages are made from records that the tests write (report_runs_test.py runs programs on real nodes,
+report_browser_test.py loads a page).
 """
 import json
 import os
 import re
-import shutil
-import subprocess
 import unittest
 import xml.etree.ElementTree as ET
 
@@ -20,7 +18,6 @@ XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><svg onload='x'>\n\"&\x01\ufffe.dat"
 MIB = 1 << 20
-CHROMIUM = shutil.which("chromium")
 
 
 def timeline_of(rows=500, files=1000, processes=64, seconds=3600.0):
@@ -120,26 +117,6 @@ class ReportTest(CommandTest):
         """The numbers of a column of a table, without its head."""
         rows = self.by_id(root, table).find(f"{XHTML}tbody").findall(f"{XHTML}tr")
         return [float(row[index].find(f"{XHTML}data").get("value")) for row in rows]
-
-    def load_in_browser(self, *flags):
-        """Fails on errors of the console and on requests for anything but the page."""
-        if CHROMIUM is None:
-            self.skipTest("chromium is not installed")
-        log = os.path.join(self.root, "net.json")
-        result = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--v=0",
-             f"--user-data-dir={self.root}/browser", f"--log-net-log={log}", *flags, "--dump-dom",
-             "file://" + self.page], capture_output=True, text=True, timeout=60, check=True)
-        self.assertIn("</html>", result.stdout)
-        self.assertNotIn("CONSOLE", result.stderr)
-        with open(log, encoding="utf-8") as file:
-            events = json.load(file)["events"]
-        # The browser's own requests, for dictionaries and the like, come from no origin.
-        asked = {event["params"]["url"] for event in events if event.get("params", {}).get("url") and
-                 event["params"].get("initiator", "not an origin") != "not an origin"}
-        self.assertEqual({url for url in asked if not url.startswith(("file:", "data:"))}, set())
-        return result.stdout
 
 
 class Page(ReportTest):
@@ -275,11 +252,6 @@ class Page(ReportTest):
         with open(self.page, "w", encoding="utf-8"):
             pass
         self.refused("report", "--png", self.page, says=["--png", "Not a directory"])
-
-    def test_in_a_browser(self):
-        self.keep(record_of(timeline_of()))
-        self.make()
-        self.assertIn("Reads and writes over time", self.load_in_browser())
 
 
 class BadInput(ReportTest):
