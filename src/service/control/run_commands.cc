@@ -113,6 +113,7 @@ void RunCommands::begin(ControlPeer& peer, std::uint64_t session, const Json& re
 
 void RunCommands::begin_samples(const Run& run, const Json& request) const {
   const std::string record = text_of(request, "record");
+  if (with_.sampler != nullptr) with_.sampler->look_at_store();
   if (with_.sampler == nullptr || record.empty() || record.front() != '/') return;
   const bool is_light = text_of(request, "sampling") == "light";
   with_.sampler->begin(run, record, is_light ? Sampling::kLight : Sampling::kFull);

@@ -56,6 +56,9 @@ void Learners::start_replacement(Prefetcher* prefetcher) {
   }
   learned_->set_future(&future_);
   if (!config_.admits_by_value) return;
+  // Early, while the store is most likely to answer: a thread that it keeps is one more that the
+  // end of the node has to leave behind.
+  store_.ask();
   // A node without directories of its own learns from its first run which store it has.
   learned_->admit_by_value(
       [this, unknown = profiler::tier_figures(profiler::DeviceClass::kUnknown)](TierId tier) {

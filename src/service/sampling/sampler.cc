@@ -26,6 +26,10 @@ Sampler::Sampler(const SamplerSources& sources) : from_(sources) {
   });
 }
 
+void Sampler::look_at_store() {
+  if (from_.config.admits_by_value) (void)from_.store.last_or_ask();
+}
+
 void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
   shares_.begin(run.number());
   from_.files.begin(run.number());

@@ -71,6 +71,9 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  // A run has begun, whether it is sampled or not. Asks the store at once where replacement needs
+  // to know it: it is most likely to answer now.
+  void look_at_store();
   // `record`: the file that the samples go to; an absolute path.
   void begin(const Run& run, const std::string& record, Sampling how);
   // The run's processes have ended: counts what they have told while the service has their files.
