@@ -136,7 +136,31 @@ def mapping(options, _logs):
     return ["sh", "-c", f'"{worker}" --map m 300000; cat m | cksum; "{worker}" --map m 100000; cat m | cksum']
 
 
-WORKLOADS = [records, small_files, copying, database, mapping]
+def recovering(_options, _logs):
+    """On a tier with the log of a node that died: what it owes is there before anybody reads."""
+    return ["sh", "-c", "touch begun; cat owed*; for n in 1 2 3; do echo more >>owed$n; sync owed$n; done; cat owed*"]
+
+
+def owed_texts():
+    return {f"owed{n}": "0123456789" + f"{n}" * 5000 for n in (1, 2, 3)}
+
+
+def leave_owed(stage):
+    for name, text in owed_texts().items():
+        (stage.data / name).write_text(text)
+
+
+def leave_log(stage):
+    words = []
+    for name, text in owed_texts().items():
+        (stage.data / name).write_text(text[:10])
+        words += [stage.data / name, "10", text[10:]]
+    subprocess.run([under_cairn.BUILD / "tests/durable_write_log", stage.work / "tier", *words], check=True)
+
+
+WORKLOADS = [records, small_files, copying, database, mapping, recovering]
+# Prepares the files for a native run, and for one under a node.
+LEFT = {recovering: (leave_owed, leave_log)}
 NEEDS = {database: "sqlite3"}
 
 
@@ -152,15 +176,23 @@ class Stage:
         self.line = [str(word) for word in workload(options, self.logs)]
 
     def native(self):
+        self.leave(0)
         return subprocess.run(self.line, cwd=self.data, env=under_cairn.clean_environment(), text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, check=False).stdout
 
+    def leave(self, which):
+        if self.workload in LEFT:
+            LEFT[self.workload][which](self)
+        self.left = {path.name for path in self.data.iterdir()}
+
     def run(self, page, deaths_max, kill_first):
+        self.leave(1)
         environment = under_cairn.clean_environment({
             "CAIRN_RUN_ROOT": str(self.work / "run"), "XDG_STATE_HOME": str(self.work / "state"),
             "CAIRN_CRASH_PAGE": str(page.path), "CAIRN_TEST_CAPACITIES": f"deaths={deaths_max}"})
         # A RAM tier that does not hold all of it: blocks move.
-        line = under_cairn.cairn_command(self.line, self.data, "2M", [f"{self.work / 'tier'}:8M"])
+        tier = f"{self.work / 'tier'}:" + ("128M:durable" if self.workload in LEFT else "8M")
+        line = under_cairn.cairn_command(self.line, self.data, "2M", [tier])
         process = subprocess.Popen(line, cwd=self.data, env=environment, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         killer = threading.Thread(target=self.kill_once, daemon=True)
@@ -187,7 +219,7 @@ class Stage:
         while time.monotonic() < until:
             for service in self.services():
                 # The program is at work.
-                if next(self.data.iterdir(), None) is not None:
+                if any(path.name not in self.left for path in self.data.iterdir()):
                     try:
                         os.kill(service, signal.SIGKILL)
                         return

@@ -5,6 +5,8 @@
 // keeper's; descriptors are closed when nobody has taken them.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "base/check.h"
@@ -21,7 +23,11 @@ namespace cairn::node {
 struct Heritage {
   // Looks at all descriptors that are open: before this service opens any.
   explicit Heritage(Succession& from)
-      : memory(from.memory), life(*from.life), labels(memory), state(memory) {
+      : memory(from.memory),
+        life(*from.life),
+        labels(memory),
+        state(memory),
+        log_replayed(memory.take<std::atomic<std::uint32_t>>(1).front()) {
     CAIRN_CHECK(from.life != nullptr);
     if (!from.is_successor()) return;
     left.emplace(labels);
@@ -33,7 +39,8 @@ struct Heritage {
   const KeptLife& life;
   KeptDescriptors labels;
   KeptText state;
-  std::optional<Inheritance> left;  // none: it is the first
+  std::atomic<std::uint32_t>& log_replayed;  // 0: no service has come so far (replay_at_start.h)
+  std::optional<Inheritance> left;           // none: it is the first
   LeftControl control;
 };
 

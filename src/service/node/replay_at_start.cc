@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/size_text.h"
 #include "service/process/log.h"
 #include "service/replay/recovery.h"
@@ -21,10 +22,7 @@ void log_file(const durable::RecoveredFile& file) {
   if (file.error != 0) log::warn("  because: {}", std::strerror(file.error));
 }
 
-}  // namespace
-
-Status replay_at_start(const NodeConfig& config) {
-  if (config.durable_log_bytes == 0) return Status::ok();
+Status replay(const NodeConfig& config) {
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
   durable::RecoveryOptions options;
   std::int64_t told_ns = monotonic_ns();
@@ -44,6 +42,17 @@ Status replay_at_start(const NodeConfig& config) {
               format_size(report->bytes), report->files.size(),
               report->is_complete() ? "" : ", not all of them whole");
   }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status replay_at_start(const NodeConfig& config, std::atomic<std::uint32_t>& is_done) {
+  if (config.durable_log_bytes == 0 || is_done.load() != 0) return Status::ok();
+  CAIRN_CRASH_POINT("replay.begun");
+  CAIRN_RETURN_IF_ERROR(replay(config));
+  is_done.store(1);
+  CAIRN_CRASH_POINT("replay.done");
   return Status::ok();
 }
 

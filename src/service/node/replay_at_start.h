@@ -5,13 +5,18 @@
 // Thread safety: none. Ownership: nothing is kept.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "base/node_config.h"
 #include "base/status.h"
 
 namespace cairn::node {
 
-// Does nothing where no tier is durable, or its log is empty. Tells the node's log of each file.
+// Does nothing where no tier is durable, its log is empty, or a service of this node has done it
+// (`is_done`, in kept memory): one that dies at it has served nobody, and leaves it to the next.
+// Tells the node's log of each file.
 // Errors: another node uses the tier; the log is of another version, or damaged.
-Status replay_at_start(const NodeConfig& config);
+Status replay_at_start(const NodeConfig& config, std::atomic<std::uint32_t>& is_done);
 
 }  // namespace cairn::node

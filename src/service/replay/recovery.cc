@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"
@@ -237,8 +238,11 @@ Status Recovery::batch(std::span<PendingFile* const> files) {
     for (Work& work : works) foretell(work);
   } else {
     status = announce(works);
+    CAIRN_CRASH_POINT("replay.announced");
     if (status.is_ok()) restore(works);
+    CAIRN_CRASH_POINT("replay.written");
     if (status.is_ok()) status = settle(works);
+    CAIRN_CRASH_POINT("replay.settled");
   }
   for (Work& work : works) {
     if (work.found.fd >= 0) ::close(work.found.fd);
