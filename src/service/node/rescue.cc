@@ -145,17 +145,22 @@ class Rescue {
     }
   }
 
-  // A durable log would bring older bytes back when a node next starts on it.
+  // A durable log would bring older bytes back when a node next starts on it. What it has of other
+  // files, from a death of the machine before, is still owed.
   void void_log(const RescueStore& store) {
     if (config_.durable_log_bytes == 0) return;
     ObjectTable& objects = memory_.objects();
-    std::set<FileId> left;
+    std::set<FileId> stored;
+    for (std::uint32_t index = 1; index < objects.used(); ++index) {
+      const Object& object = objects.at(static_cast<ObjectIndex>(index));
+      if (object.is_in_log()) stored.insert(object.key().id);
+    }
     for (const UnrescuedFile& file : store.unstored())
-      left.insert(objects.at(file.object).key().id);
+      stored.erase(objects.at(file.object).key().id);
     const std::string& directory = config_.tiers[durable_tier_of(config_)].directory;
     const Status done = durable::forget_stored(
         directory,
-        [&left](const durable::FileIdentity& file) { return !left.contains(file.key.id); });
+        [&stored](const durable::FileIdentity& file) { return stored.contains(file.key.id); });
     if (!done) {
       log::error("the durable log in {} still has older data of stored files: {}", directory,
                  done.message());
@@ -163,7 +168,7 @@ class Rescue {
     }
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
-      if (!left.contains(object.key().id)) object.log_position.store(0);
+      if (stored.contains(object.key().id)) object.log_position.store(0);
     }
   }
 

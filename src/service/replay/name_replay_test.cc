@@ -30,6 +30,18 @@ TEST_F(RecoverNames, AFileThatNeverCameIsMadeWithItsBytesAndMode) {
   EXPECT_EQ(status.st_mode & 07777, 0640U);
 }
 
+TEST_F(RecoverNames, NamesOfAFileThatIsNotForgottenStay) {
+  put_in_log("new", "bytes");
+  say({change("new", std::nullopt, named("new"))});
+  fs::remove(store("new"));
+  die();
+  ASSERT_TRUE(forget_stored(tier(), [](const FileIdentity&) { return false; }).is_ok());
+  ASSERT_TRUE(recover(tier(), {}).is_ok());
+  struct stat status{};
+  ASSERT_EQ(::stat(store("new").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0640U);
+}
+
 TEST_F(RecoverNames, AFileOfWhichNothingWasDurableMayBeEmpty) {
   expect(
       [this] {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -38,6 +39,14 @@ struct Work {
 
 std::string last_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+bool names_any(const PendingDirectory& directory, const std::set<FileId>& files) {
+  for (const PendingDirectory::Record& record : directory.records) {
+    for (const NameChange& change : record.changes)
+      if (change.after && files.contains(change.after->id)) return true;
+  }
+  return false;
+}
+
 class Recovery {
  public:
   Recovery(const std::string& tier, const RecoveryOptions& options)
@@ -51,7 +60,6 @@ class Recovery {
 
  private:
   Status open_log(const std::string& tier);
-  std::vector<PendingFile> look();
   Status batch(std::span<PendingFile* const> files);
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
@@ -118,23 +126,22 @@ Status Recovery::open_log(const std::string& tier) {
   return Status::ok();
 }
 
-// What there is to restore.
-std::vector<PendingFile> Recovery::look() {
-  directories_ = index_.take_directories();
-  return index_.take_pending();
-}
-
 Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
   CAIRN_CHECK(!options_.dry_run);
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  const std::vector<PendingFile> files = look();
+  directories_ = index_.take_directories();
+  const std::vector<PendingFile> files = index_.take_pending();
+  std::set<FileId> waiting;
   for (const PendingFile& file : files) {
-    if (is_stored(file.identity))
+    if (is_stored(file.identity)) {
       CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
+    } else {
+      waiting.insert(file.identity.key.id);
+    }
   }
-  // Names that programs have changed since are the store's.
+  // Names that programs have changed since are the store's, but for those of files that wait.
   for (const PendingDirectory& directory : directories_) {
-    if (sync_folder_of(directory.identity.path) == 0)
+    if (!names_any(directory, waiting) && sync_folder_of(directory.identity.path) == 0)
       CAIRN_RETURN_IF_ERROR(log_->retire(directory.object, directory.records.back().lsn, {}));
   }
   CAIRN_RETURN_IF_ERROR(log_->commit(log_->appended()));
@@ -143,7 +150,8 @@ Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
 
 Status Recovery::run(const std::string& tier) {
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  std::vector<PendingFile> files = look();
+  directories_ = index_.take_directories();
+  std::vector<PendingFile> files = index_.take_pending();
   removed_ = std::make_unique<RemovedFiles>(files, [this](const char* name) { step(name); });
   for (const PendingFile& file : files) all_bytes_ += file.bytes();
   plan_names(files);
