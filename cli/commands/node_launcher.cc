@@ -43,7 +43,7 @@ constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
 constexpr int kReadyDescriptor = 3;
 
-constexpr std::array<const char*, 10> kNodeFiles = {"client.sock",
+constexpr std::array<const char*, 11> kNodeFiles = {"client.sock",
                                                     "client.sock.memory",
                                                     "client.sock.memory.new",
                                                     "control.sock",
@@ -52,7 +52,8 @@ constexpr std::array<const char*, 10> kNodeFiles = {"client.sock",
                                                     "config.yaml",
                                                     "ready",
                                                     "stored",
-                                                    "rescued"};
+                                                    "rescued",
+                                                    "old-log"};
 
 // Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {

@@ -264,7 +264,8 @@ int ProgramRun::finish_interrupted() {
 
 // The node has ended by itself, in the middle of the run.
 int ProgramRun::finish_rescued(const RescueNews& news) {
-  if (options_.report || !news.stored) say_lines(rescue_lines(options_.node.name, news));
+  const bool is_plain = news.stored && news.old_log.empty();
+  if (options_.report || !is_plain) say_lines(rescue_lines(options_.node.name, news));
   outcome_.end = {{"stored", news.stored}, {"unstored", Json::array()}};
   if (news.stored) (void)end_node();
   const int exit_status = news.stored ? outcome_.exit_status : kExitNotStored;

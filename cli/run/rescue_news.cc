@@ -16,15 +16,22 @@
 namespace cairn::cli {
 namespace {
 
-// A line with the directory, then three numbers. Not by a stream: the locales that it brings cost
-// each run some pages.
-bool read_rescued(const std::string& path, RescueNews* news) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             std::fclose);
+// Not by a stream: the locales that it brings cost each run some pages.
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+File open_file(const std::string& path) { return {std::fopen(path.c_str(), "re"), std::fclose}; }
+
+bool read_line(std::FILE* file, std::string* text) {
   char line[PATH_MAX + 1];
-  if (file == nullptr || std::fgets(line, sizeof line, file.get()) == nullptr) return false;
-  news->directory = line;
-  if (!news->directory.empty() && news->directory.back() == '\n') news->directory.pop_back();
+  if (file == nullptr || std::fgets(line, sizeof line, file) == nullptr) return false;
+  *text = line;
+  if (!text->empty() && text->back() == '\n') text->pop_back();
+  return true;
+}
+
+// A line with the directory, then three numbers.
+bool read_rescued(const std::string& path, RescueNews* news) {
+  const File file = open_file(path);
+  if (!read_line(file.get(), &news->directory)) return false;
   (void)std::fscanf(file.get(), "%" SCNu64 "%" SCNu64 "%" SCNu64, &news->files, &news->saved_bytes,
                     &news->lost_bytes);
   return true;
@@ -35,23 +42,34 @@ bool read_rescued(const std::string& path, RescueNews* news) {
 std::optional<RescueNews> read_rescue_news(const NodePaths& node) {
   if (node_answers(node.control_socket)) return std::nullopt;
   RescueNews news;
+  (void)read_line(open_file(node.directory + "/old-log").get(), &news.old_log);
   if (read_rescued(node.directory + "/rescued", &news)) return news;
   news.stored = ::access((node.directory + "/stored").c_str(), F_OK) == 0;
   return news.stored ? std::optional(news) : std::nullopt;
 }
 
 std::vector<std::string> rescue_lines(const std::string& node, const RescueNews& news) {
+  std::vector<std::string> lines;
+  if (!news.old_log.empty()) {
+    const std::string tier = printable(news.old_log);
+    lines.push_back(
+        fmt::format("the durable tier in {} could not be told, and still has older bytes: `cairn "
+                    "recover {}`, or the next node there, would put them over those that were "
+                    "stored since",
+                    tier, tier));
+  }
   if (news.stored) {
-    return {
+    lines.push_back(
         fmt::format("the service of node {} was killed too often; a rescue has stored "
                     "everything, and programs that went on wrote directly",
-                    node)};
+                    node));
+    return lines;
   }
-  std::vector<std::string> lines = {fmt::format(
+  lines.push_back(fmt::format(
       "NOT STORED: the service of node {} was killed too often, and a rescue could not store {} "
       "of {} {}",
       node, format_size(news.saved_bytes + news.lost_bytes), news.files,
-      news.files == 1 ? "file" : "files")};
+      news.files == 1 ? "file" : "files"));
   if (news.lost_bytes != 0)
     lines.push_back(fmt::format("  {} of it are lost", format_size(news.lost_bytes)));
   if (!news.directory.empty()) {

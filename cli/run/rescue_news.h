@@ -21,6 +21,7 @@ struct RescueNews {
   uint64_t files = 0;
   uint64_t saved_bytes = 0;
   uint64_t lost_bytes = 0;
+  std::string old_log;  // a durable tier whose log has older bytes of these files; empty: none
 };
 
 // None when the node lives, or has left no word.

@@ -175,77 +175,6 @@ def stored_by_a_rescue(work):
     assert not (run.state / "cairn/rescue").exists(), "there was nothing to save"
 
 
-# The durable log has the first content; the second is newer, and in memory alone.
-LOGGED = textwrap.dedent("""
-    import os, sys
-    file = os.open('logged', os.O_RDWR | os.O_CREAT, 0o644)
-    os.pwrite(file, b'old' * 30000, 0)
-    os.fsync(file)
-    os.pwrite(file, b'new' * 30000, 0)
-    print('written', flush=True)
-    sys.stdin.readline()
-    os.fsync(file)
-    print('done', flush=True)
-    """)
-
-
-def rescued_past_a_log(work):
-    """A rescue has stored what is newer than the durable log: recovery does not bring the old bytes back."""
-    tier, store = work / "tier", work / "store"
-    tier.mkdir(mode=0o700)
-    store.mkdir()
-    run = Run(work, store, program=LOGGED, options=["--tier", f"{tier}:128M:durable"])
-    run.expect("written")
-    node = run.node()
-    run.kill_services(3)
-    wait_until(lambda: (node / "stored").exists() or not node.exists(), f"no rescue; {work}")
-    run.say()
-    run.expect("done")
-    status, errors = run.end()
-    assert status == 0, f"status {status}: {errors[-1500:]}"
-    recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
-                               text=True)
-    assert recovered.returncode == 0, recovered.stderr
-    assert (store / "logged").read_bytes() == b"new" * 30000, f"recovery brought old bytes back; {work}"
-
-
-def log_of_a_dead_node(tier, file, text):
-    """The tier's log owes the file these bytes, from its beginning on."""
-    subprocess.run([under_cairn.BUILD / "tests/durable_write_log", tier, file, "0", text], check=True)
-
-
-def owed_from_before(work):
-    """The log owes a full store bytes from an earlier death of the machine. A rescue knows nothing of them, and they
-    are still there when the store has room again."""
-    tier, store, full = work / "tier", work / "store", work / "full"
-    tier.mkdir(mode=0o700)
-    store.mkdir()
-    full.mkdir()
-    if not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", full):
-        print("skipped: no right to mount; ", end="")
-        return
-    try:
-        (full / "owed").touch()
-        (full / "filler").write_bytes(b"f" * (1020 << 10))
-        log_of_a_dead_node(tier, full / "owed", "owed" * 25000)
-        run = Run(work, store, options=["--tier", f"{tier}:128M:durable"])
-        run.expect("written")
-        node = run.node()
-        run.kill_services(3)
-        wait_until(lambda: (node / "stored").exists() or not node.exists(), f"no rescue; {work}")
-        run.say()
-        run.expect("done")
-        status, errors = run.end()
-        assert status == 0, f"status {status}: {errors[-1500:]}"
-        (full / "filler").unlink()
-        recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
-                                   text=True, check=False)
-        assert recovered.returncode == 0, recovered.stderr
-        assert (full / "owed").read_bytes() == b"owed" * 25000, f"forgotten: {recovered.stderr}; {work}"
-    finally:
-        subprocess.run(["umount", "-l", full], check=False)
-
-
 def waited_for(work):
     """A program that starts while the rescue is at work sees no file before it is stored."""
     store = work / "store"
@@ -473,17 +402,17 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
-SCENES = [stored_by_a_rescue, rescued_past_a_log, owed_from_before, waited_for, saved_by_a_rescue, rescues_that_die,
+SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, rescues_that_die,
           the_keeper_dies, both_die, a_vector_finds_out, a_wait_is_told]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("scene", nargs="*", help=", ".join(scene.__name__ for scene in SCENES))
+def play(scenes, about):
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("scene", nargs="*", help=", ".join(scene.__name__ for scene in scenes))
     options = parser.parse_args()
     if not under_cairn.have_cairn():
         return under_cairn.SKIPPED
-    for scene in SCENES:
+    for scene in scenes:
         if options.scene and scene.__name__ not in options.scene:
             continue
         work = under_cairn.work_directory("rescues-" + scene.__name__)
@@ -496,4 +425,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play(SCENES, __doc__))

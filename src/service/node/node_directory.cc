@@ -103,6 +103,7 @@ Status NodeDirectory::take_lock() {
   }
   ::unlink((path_ + "/stored").c_str());  // of a node before us
   ::unlink((path_ + "/rescued").c_str());
+  ::unlink((path_ + "/old-log").c_str());
   return Status::ok();
 }
 
@@ -135,6 +136,13 @@ void NodeDirectory::note_rescue(const RescueNote& note) const {
                            std::to_string(note.saved_bytes) + " " +
                            std::to_string(note.lost_bytes) + "\n";
   const UniqueFd made(open_new_file((path_ + "/rescued").c_str(), 0600));
+  if (made) (void)!::write(made.get(), text.data(), text.size());
+}
+
+void NodeDirectory::note_old_log(const std::string& tier) const {
+  CAIRN_CHECK(lock_.get() >= 0);
+  const std::string text = tier + "\n";
+  const UniqueFd made(open_new_file((path_ + "/old-log").c_str(), 0600));
   if (made) (void)!::write(made.get(), text.data(), text.size());
 }
 

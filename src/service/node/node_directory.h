@@ -54,6 +54,8 @@ class NodeDirectory {
     std::uint64_t lost_bytes = 0;
   };
   void note_rescue(const RescueNote& note) const;
+  // Besides: the log in this durable tier could not be told that what it has of files is older.
+  void note_old_log(const std::string& tier) const;
   // The name of the client socket stays when nobody listens any more: processes that begin find
   // that the node is dead, and not that it has ended in order.
   void keep_client_socket() { keeps_client_socket_ = true; }

@@ -126,58 +126,64 @@ class Rescue {
     return std::strerror(file.error);
   }
 
-  void save(const RescueStore& store, RescueDirectory* saved) {
-    for (const UnrescuedFile& file : store.unstored()) {
-      const StoreFilePtr known = files_.find(file.object);
-      const SavedSource source{file.object, known ? path_of_descriptor(known->fd.get()) : "",
-                               reason(file)};
-      log::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path, source.why);
-      if (died_in_ == RescueStep::kSave && file.object == died_of_) {
-        saved->list_lost(source);
-        continue;
-      }
-      life_.rescue_object.store(raw(file.object));
-      life_.rescue_step.store(RescueStep::kSave);
-      bound_step(std::uint64_t{memory_.objects().at(file.object).dirty_blocks.load()} *
-                 kBlockBytes);
-      (void)saved->save(source);
-      life_.rescue_step.store(RescueStep::kNone);
+  // Returns whether all is saved that the store lacks.
+  bool save(const UnrescuedFile& file, RescueDirectory* saved) {
+    const StoreFilePtr known = files_.find(file.object);
+    const SavedSource source{file.object, known ? path_of_descriptor(known->fd.get()) : "",
+                             reason(file)};
+    log::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path, source.why);
+    if (died_in_ == RescueStep::kSave && file.object == died_of_) {
+      saved->list_lost(source);
+      return false;
     }
+    life_.rescue_object.store(raw(file.object));
+    life_.rescue_step.store(RescueStep::kSave);
+    bound_step(std::uint64_t{memory_.objects().at(file.object).dirty_blocks.load()} * kBlockBytes);
+    const bool is_whole = saved->save(source);
+    life_.rescue_step.store(RescueStep::kNone);
+    return is_whole;
   }
 
-  // A durable log would bring older bytes back when a node next starts on it. What it has of other
-  // files, from a death of the machine before, is still owed.
-  void void_log(const RescueStore& store) {
+  // A durable log would bring older bytes back when a node next starts on it, or over those that
+  // `cairn rescue` puts in their place. What it has of other files, from a death of the machine
+  // before, is still owed; and so is what it alone has (`needed`).
+  void void_log(const std::set<FileId>& needed) {
     if (config_.durable_log_bytes == 0) return;
     ObjectTable& objects = memory_.objects();
-    std::set<FileId> stored;
+    std::set<FileId> safe;
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
       const Object& object = objects.at(static_cast<ObjectIndex>(index));
-      if (object.is_in_log()) stored.insert(object.key().id);
+      if (object.is_in_log() && !needed.contains(object.key().id)) safe.insert(object.key().id);
     }
-    for (const UnrescuedFile& file : store.unstored())
-      stored.erase(objects.at(file.object).key().id);
     const std::string& directory = config_.tiers[durable_tier_of(config_)].directory;
     const Status done = durable::forget_stored(
         directory,
-        [&stored](const durable::FileIdentity& file) { return stored.contains(file.key.id); });
+        [&safe](const durable::FileIdentity& file) { return safe.contains(file.key.id); });
     if (!done) {
-      log::error("the durable log in {} still has older data of stored files: {}", directory,
-                 done.message());
+      log::error("the durable log in {} still has older data of stored and saved files: {}",
+                 directory, done.message());
+      if (!safe.empty()) directory_.note_old_log(directory);
       return;
     }
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
-      if (stored.contains(object.key().id)) object.log_position.store(0);
+      if (safe.contains(object.key().id)) object.log_position.store(0);
     }
   }
 
   int finish(const RescueStore& store) {
-    void_log(store);
     RescueDirectory saved(memory_, config_.name, rescue_places(config_.node_directory));
-    save(store, &saved);
+    std::set<FileId> unsaved;
+    std::set<FileId> unstored;
+    for (const UnrescuedFile& file : store.unstored()) {
+      const FileId id = memory_.objects().at(file.object).key().id;
+      unstored.insert(id);
+      if (!save(file, &saved) || !file.is_rest_durable) unsaved.insert(id);
+    }
     const bool is_durable = saved.finish();
     CAIRN_CRASH_POINT("rescue.saved");
+    void_log(is_durable ? unsaved : unstored);
+    CAIRN_CRASH_POINT("rescue.log-told");
     sockets_.answer_questions();
     log::warn("the rescue has stored {} of {} files", format_size(store.stored_bytes()),
               store.stored_files());

@@ -43,6 +43,11 @@ int write_fully(int fd, const std::byte* bytes, std::size_t length, std::uint64_
   return 0;
 }
 
+bool sync_directory(const std::string& path) {
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory && ::fsync(directory.get()) == 0;
+}
+
 // A block of a file tier is read by whole pages into memory that is aligned to them.
 class PageBuffer {
  public:
@@ -219,8 +224,13 @@ void RescueDirectory::list_lost(const SavedSource& source) {
 bool RescueDirectory::finish() {
   if (!list_) return path_.empty() && is_durable_;
   if (::fsync(list_.get()) != 0) is_durable_ = false;
-  const UniqueFd directory(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory || ::fsync(directory.get()) != 0) is_durable_ = false;
+  std::string place = path_.substr(0, path_.rfind('/'));
+  if (!sync_directory(path_) || !sync_directory(place)) is_durable_ = false;
+  // It may have been made with those above it, some of which are nobody's to open.
+  while (place.rfind('/') != 0 && place.rfind('/') != std::string::npos) {
+    place.resize(place.rfind('/'));
+    (void)sync_directory(place);
+  }
   return is_durable_;
 }
 

@@ -87,17 +87,29 @@ int RescueStore::store(ObjectIndex index, StoreFile& file) {
   return error;
 }
 
+void RescueStore::note_sync(ObjectIndex index, int error) {
+  const auto same = [index](const UnrescuedFile& file) { return file.object == index; };
+  const auto found = std::find_if(unstored_.begin(), unstored_.end(), same);
+  if (error != 0) redirty_object(actor_, index);
+  if (found != unstored_.end())
+    found->is_rest_durable = error == 0;
+  else if (error != 0)
+    unstored_.push_back({index, -error});
+}
+
 void RescueStore::make_durable() {
   for (const StoreFilePtr& file : files_.snapshot()) {
-    if (!file->sync_owed.exchange(false) || file->object == fatal_) continue;
+    if (file->object == fatal_) continue;
+    if (!file->sync_owed.exchange(false)) {
+      note_sync(file->object, 0);
+      continue;
+    }
     life_.rescue_object.store(raw(file->object));
     life_.rescue_step.store(RescueStep::kStore);
     bound_step(std::uint64_t{1} << 30);
     const int error = file->backing.sync(SyncDepth::kAll);
     life_.rescue_step.store(RescueStep::kNone);
-    if (error == 0 || error == -EINVAL) continue;
-    redirty_object(actor_, file->object);
-    unstored_.push_back({file->object, -error});
+    note_sync(file->object, error == -EINVAL ? 0 : error);
   }
 }
 

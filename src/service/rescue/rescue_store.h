@@ -19,7 +19,8 @@ namespace cairn::node {
 
 struct UnrescuedFile {
   ObjectIndex object = ObjectIndex::kNone;
-  int error = 0;  // errno; 0: there is no descriptor of the file
+  int error = 0;                 // errno; 0: there is no descriptor of the file
+  bool is_rest_durable = false;  // what is not dirty of it is safe in the store
 };
 
 class RescueStore {
@@ -31,8 +32,8 @@ class RescueStore {
 
   // Stores all that is dirty; what could not be is in unstored().
   void store_all();
-  // Makes durable what was stored, by an fsync of each file. What the store then gives up is dirty
-  // again and in unstored().
+  // Makes durable what was stored, by an fsync of each file, also of those in unstored(). What the
+  // store then gives up is dirty again and there, too.
   void make_durable();
 
   const std::vector<UnrescuedFile>& unstored() const { return unstored_; }
@@ -42,6 +43,7 @@ class RescueStore {
  private:
   bool is_owed(ObjectIndex index) const;
   int store(ObjectIndex index, StoreFile& file);
+  void note_sync(ObjectIndex index, int error);
 
   const NodeMemory& memory_;
   StoreFiles& files_;
