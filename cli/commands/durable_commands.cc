@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,7 +53,16 @@ double seconds_now() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-[[noreturn]] void fail(const Status& status) { throw Failure(status.message(), "", kExitRefused); }
+// What the segments say is enough for another superblock.
+[[noreturn]] void fail(const std::string& directory, const Status& status) {
+  const bool has_log = ::access(durable::log_folder_of(directory).c_str(), F_OK) == 0;
+  const bool is_missing = status.code() == StatusCode::kNotFound && has_log;
+  if (!is_missing && status.code() != StatusCode::kInvalid)
+    throw Failure(status.message(), "", kExitRefused);
+  throw Failure(is_missing ? directory + ": the superblock is missing" : status.message(),
+                fmt::format("`cairn check --repair {}`, then the same again", directory),
+                kExitRefused);
+}
 
 std::string damaged_text(const RecoveredFile& file) {
   std::string text;
@@ -170,46 +181,46 @@ void add_tiers(CLI::App& app, TierSelection& tiers) {
            "FILE");
 }
 
-int recover_tiers(const RecoverOptions& options) {
-  int exit_status = kExitOk;
-  for (const std::string& directory : directories_of(options.tiers)) {
-    durable::RecoveryOptions how;
-    how.dry_run = options.dry_run;
-    how.rescue_folder = options.rescue_folder;
-    how.rescues_trouble = !options.rescue_folder.empty();
-    DrainView view("recovering");
-    const double began = seconds_now();
-    how.progress = [&](std::uint64_t done, std::uint64_t all) {
-      DrainProgress progress;
-      progress.remaining_bytes = all - std::min(done, all);
-      progress.rate_bytes_per_second = static_cast<double>(done) / (seconds_now() - began + 1e-9);
-      view.update(progress);
-    };
-    auto report = durable::recover(directory, how);
-    view.clear();
-    if (!report) fail(report.status());
-    report_recovery(directory, *report, options.dry_run);
-    if (!report->is_complete()) exit_status = kExitNotStored;
-  }
-  return exit_status;
+// One after the other, also past one that fails. Returns: the worst exit status.
+int for_each(const TierSelection& tiers, const std::function<int(const std::string&)>& work) {
+  int worst = kExitOk;
+  for (const std::string& directory : directories_of(tiers))
+    worst = std::max(worst, exit_status_of([&] { return work(directory); }));
+  return worst;
 }
 
-int check_tiers(const CheckOptions& options) {
-  int exit_status = kExitOk;
-  for (const std::string& directory : directories_of(options.tiers)) {
-    auto storage = durable::open_directory_storage(directory, durable::FolderWanted::kExisting);
-    if (!storage) fail(storage.status());
-    auto report = durable::check_log(
-        **storage, options.repair ? durable::CheckWhat::kRepair : durable::CheckWhat::kLook);
-    if (!report) fail(report.status());
-    for (const std::string& problem : report->problems) say(directory + ": " + problem);
-    for (const std::string& repaired : report->repaired) say(directory + ": " + repaired);
-    print(fmt::format("{}: {} segments, {} records with {}, {} spare segments{}\n", directory,
-                      report->segments, report->scan.records, format_size(report->scan.bytes),
-                      report->spare, report->scan.is_clean_end ? ", closed in order" : ""));
-    if (!report->problems.empty()) exit_status = kExitNotStored;
-  }
-  return exit_status;
+int recover_tier(const std::string& directory, const RecoverOptions& options) {
+  durable::RecoveryOptions how;
+  how.dry_run = options.dry_run;
+  how.rescue_folder = options.rescue_folder;
+  how.rescues_trouble = !options.rescue_folder.empty();
+  DrainView view("recovering");
+  const double began = seconds_now();
+  how.progress = [&](std::uint64_t done, std::uint64_t all) {
+    DrainProgress progress;
+    progress.remaining_bytes = all - std::min(done, all);
+    progress.rate_bytes_per_second = static_cast<double>(done) / (seconds_now() - began + 1e-9);
+    view.update(progress);
+  };
+  auto report = durable::recover(directory, how);
+  view.clear();
+  if (!report) fail(directory, report.status());
+  report_recovery(directory, *report, options.dry_run);
+  return report->is_complete() ? kExitOk : kExitNotStored;
+}
+
+int check_tier(const std::string& directory, const CheckOptions& options) {
+  auto storage = durable::open_directory_storage(directory, durable::FolderWanted::kExisting);
+  if (!storage) fail(directory, storage.status());
+  auto report = durable::check_log(
+      **storage, options.repair ? durable::CheckWhat::kRepair : durable::CheckWhat::kLook);
+  if (!report) fail(directory, report.status());
+  for (const std::string& problem : report->problems) say(directory + ": " + problem);
+  for (const std::string& repaired : report->repaired) say(directory + ": " + repaired);
+  print(fmt::format("{}: {} segments, {} records with {}, {} spare segments{}\n", directory,
+                    report->segments, report->scan.records, format_size(report->scan.bytes),
+                    report->spare, report->scan.is_clean_end ? ", closed in order" : ""));
+  return report->problems.empty() ? kExitOk : kExitNotStored;
 }
 
 }  // namespace
@@ -228,10 +239,11 @@ int command_recover(const Arguments& arguments) {
   app.footer(
       "A file that somebody else has changed since stays as it is, and what was recovered lies\n"
       "beside it as NAME.cairn-recovered. The command may be killed and run again at any time.\n\n"
-      "Exit status: 74 when something is not at its place.\n\n"
+      "Exit status: 74 when something is not at its place; of several directories, the worst.\n\n"
       "Example:\n  cairn recover /local/nvme");
   parse(app, arguments);
-  return recover_tiers(options);
+  return for_each(options.tiers,
+                  [&](const std::string& directory) { return recover_tier(directory, options); });
 }
 
 int command_check(const Arguments& arguments) {
@@ -242,7 +254,8 @@ int command_check(const Arguments& arguments) {
                "Make a lost superblock again from the segments, and clear a torn end");
   app.footer("Exit status: 74 when something is damaged.\n\nExample:\n  cairn check /local/nvme");
   parse(app, arguments);
-  return check_tiers(options);
+  return for_each(options.tiers,
+                  [&](const std::string& directory) { return check_tier(directory, options); });
 }
 
 }  // namespace cairn::cli

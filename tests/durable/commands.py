@@ -58,20 +58,25 @@ def main():
         expect(status == 74, text)
 
         os.rename(f"{tier}/cairn-durable/superblock", f"{root}/lost")
+        status, text = cairn("recover", tier)
+        expect(status == 2 and f"`cairn check --repair {tier}`" in text, text)
         status, text = cairn("check", tier)
         expect(status == 74 and "superblock is missing" in text, text)
         status, text = cairn("check", "--repair", tier)
         expect(status == 0 and "made again" in text, text)
 
-        status, text = cairn("recover", "--config", f"{root}/cairn.yaml")
-        expect(status == 74, text)
+        os.mkdir(f"{root}/empty")
+        status, text = cairn("recover", f"{root}/empty", tier)
+        expect(status == 74 and f"{root}/empty" in text, text)
         expect(get(f"{store}/plain") == "01ab456789", text)
         expect(get(f"{store}/changed") == "by somebody else", text)
         expect(get(f"{store}/changed.cairn-recovered") == "by the program", text)
         expect(os.path.exists(f"{tier}/cairn-rescued/list.tsv") and "has no place" in text, text)
 
-        status, text = cairn("recover", tier)
+        status, text = cairn("recover", "--config", f"{root}/cairn.yaml")
         expect(status == 0 and "stored already" in text, text)
+        status, text = cairn("recover", f"{root}/empty", tier)
+        expect(status == 2 and "stored already" in text, text)
     finally:
         shutil.rmtree(root)
     print("recover and check do what they say")
