@@ -43,7 +43,7 @@ constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
 constexpr int kReadyDescriptor = 3;
 
-constexpr std::array<const char*, 11> kNodeFiles = {"client.sock",
+constexpr std::array<const char*, 12> kNodeFiles = {"client.sock",
                                                     "client.sock.memory",
                                                     "client.sock.memory.new",
                                                     "control.sock",
@@ -53,7 +53,8 @@ constexpr std::array<const char*, 11> kNodeFiles = {"client.sock",
                                                     "ready",
                                                     "stored",
                                                     "rescued",
-                                                    "old-log"};
+                                                    "old-log",
+                                                    "durable-tier"};
 
 // Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {
@@ -104,16 +105,23 @@ void create_node_directory(const NodePaths& paths) {
       "set CAIRN_RUN_ROOT to a directory of your own on a local file system");
 }
 
-void write_config(const NodePaths& paths, const Configuration& configuration) {
-  const int descriptor =
-      ::open(paths.config_file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool good = descriptor >= 0 && write_fully(descriptor, configuration_yaml(configuration));
+void write_new(const std::string& path, const std::string& text) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const bool good = descriptor >= 0 && write_fully(descriptor, text);
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (!good) {
-    throw Failure(fmt::format("cannot write {}: {}", paths.config_file, std::strerror(error)),
+    throw Failure(fmt::format("cannot write {}: {}", path, std::strerror(error)),
                   "free some space there, or set CAIRN_RUN_ROOT to another directory");
   }
+}
+
+// A run that must do without the node, and has no parser, reads where its durable tier is.
+void write_config(const NodePaths& paths, const Configuration& configuration) {
+  write_new(paths.config_file, configuration_yaml(configuration));
+  const NodeConfig& node = configuration.node;
+  if (const size_t tier = durable_tier_of(node); tier < node.tiers.size())
+    write_new(paths.directory + "/durable-tier", node.tiers[tier].directory + "\n");
 }
 
 // The service must not be a client of a node, and must not take options of the environment over

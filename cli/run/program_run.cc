@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "cli/launch/program_check.h"
+#include "cli/node/control_socket.h"
 #include "cli/node/json_fields.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
@@ -280,6 +281,8 @@ int ProgramRun::finish_unconfirmed(const Failure& failure) {
       "NOT CONFIRMED: node {} did not say that everything is stored; what it wrote last is "
       "in {}",
       options_.node.name, options_.node.log_file));
+  const std::string durable = durable_line(options_.node);
+  if (!durable.empty() && !node_answers(options_.node.control_socket)) say(durable);
   outcome_.end = {{"stored", false}, {"unstored", Json::array()}};
   write_report(kExitNotStored);
   return kExitNotStored;

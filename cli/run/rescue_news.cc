@@ -48,6 +48,13 @@ std::optional<RescueNews> read_rescue_news(const NodePaths& node) {
   return news.stored ? std::optional(news) : std::nullopt;
 }
 
+std::string durable_line(const NodePaths& node) {
+  std::string tier;
+  if (!read_line(open_file(node.directory + "/durable-tier").get(), &tier)) return {};
+  return fmt::format("what was made durable is in the durable tier: `cairn recover {}` stores it",
+                     printable(tier));
+}
+
 std::vector<std::string> rescue_lines(const std::string& node, const RescueNews& news) {
   std::vector<std::string> lines;
   if (!news.old_log.empty()) {

@@ -30,4 +30,7 @@ std::optional<RescueNews> read_rescue_news(const NodePaths& node);
 // The lines about it, with the command that finishes the job.
 std::vector<std::string> rescue_lines(const std::string& node, const RescueNews& news);
 
+// The line about the durable tier of a node that has died with its keeper. Empty: it has none.
+std::string durable_line(const NodePaths& node);
+
 }  // namespace cairn::cli

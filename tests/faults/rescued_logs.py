@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import under_cairn  # noqa: E402
-from rescues import Run, mount, play, wait_until  # noqa: E402
+from rescues import EXIT_NOT_STORED, Run, kill_both, mount, play, wait_until  # noqa: E402
 
 # The durable log has the first content; the second is newer, and in memory alone.
 LOGGED = textwrap.dedent("""
@@ -147,7 +147,21 @@ def owed_from_before(work):
         subprocess.run(["umount", "-l", full], check=False)
 
 
-SCENES = [rescued_past_a_log, saved_past_a_log, a_log_that_cannot_be_told, owed_from_before]
+def both_die_past_a_log(work):
+    """Keeper and service die: the run names the command that brings to the store what the log has."""
+    tier, store = work / "tier", work / "store"
+    tier.mkdir(mode=0o700)
+    store.mkdir()
+    run = Run(work, store, program=LOGGED, options=["--tier", f"{tier}:128M:durable"])
+    run.expect("written")
+    kill_both(run)
+    run.say()
+    status, errors = run.end()
+    assert status == EXIT_NOT_STORED and f"`cairn recover {tier}`" in errors, f"status {status}: {errors[-1500:]}"
+
+
+SCENES = [rescued_past_a_log, saved_past_a_log, a_log_that_cannot_be_told, owed_from_before,
+          both_die_past_a_log]
 
 
 if __name__ == "__main__":
