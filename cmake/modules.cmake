@@ -89,7 +89,7 @@ cairn_module(service/training
 cairn_module(service/trace LIBRARIES cairn_zstd)
 # xxhash is a header.
 cairn_module(service/durable_log LIBRARIES Threads::Threads)
-cairn_module(service/replay DEPS memory/backing memory/flush service/durable_log LIBRARIES Threads::Threads)
+cairn_module(service/replay DEPS memory/backing memory/flush service/durable_log LIBRARIES cairn_fmt Threads::Threads)
 cairn_module(service/plugins
              DEPS policy/placement policy/prefetch
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})

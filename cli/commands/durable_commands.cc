@@ -22,6 +22,7 @@
 #include "cli/terminal/output.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/log_check.h"
+#include "service/replay/outcome_text.h"
 #include "service/replay/recovery.h"
 
 namespace cairn::cli {
@@ -64,60 +65,11 @@ double seconds_now() {
                 kExitRefused);
 }
 
-std::string damaged_text(const RecoveredFile& file) {
-  std::string text;
-  for (const auto& [begin, end] : file.damaged) {
-    text += fmt::format("\n  damaged in the log and lost: bytes {} to {}", begin, end - 1);
-  }
-  return text;
-}
-
-// One line, or several, of what happened to a file that is not simply at its place.
-std::string file_text(const RecoveredFile& file, bool dry_run) {
-  const std::string path = printable(file.path);
-  const std::string written = printable(file.written);
-  const std::string why = file.error == 0 ? "" : fmt::format(" ({})", std::strerror(file.error));
-  std::string text;
-  switch (file.outcome) {
-    case Outcome::kRestored:
-      if (file.written != file.path && !file.written.empty()) {
-        text = fmt::format("{}: is {} now, and recovered there", path, written);
-      }
-      break;
-    case Outcome::kMadeAnew:
-      text = dry_run ? fmt::format("{}: would be made anew", path)
-                     : fmt::format("{}: was not there; made anew{}{}", path,
-                                   file.written == file.path ? "" : " as " + written,
-                                   file.is_private ? ", readable by you alone" : "");
-      break;
-    case Outcome::kBeside:
-      text = dry_run ? fmt::format("{}: was changed by somebody else since", path)
-                     : fmt::format(
-                           "{}: was changed by somebody else since and stays as it is; "
-                           "recovered as {}{}",
-                           path, written,
-                           file.has_foreign_parts
-                               ? ", whose parts that were stored already are from the "
-                                 "changed file"
-                               : "");
-      break;
-    case Outcome::kRescued:
-      text = dry_run ? fmt::format("{}: has no place{}; would be rescued", path, why)
-                     : fmt::format("{}: has no place{}; saved as {}", path, why, written);
-      break;
-    case Outcome::kKept:
-      text = fmt::format("{}: not recovered{}; it stays in the durable tier", path, why);
-      break;
-  }
-  if (!file.damaged.empty() && text.empty()) text = path + ":";
-  return text + damaged_text(file);
-}
-
 void report_recovery(const std::string& directory, const RecoveryReport& report, bool dry_run) {
   std::uint64_t kept = 0;
   std::uint64_t bytes = 0;
   for (const RecoveredFile& file : report.files) {
-    const std::string text = file_text(file, dry_run);
+    const std::string text = text_of(file, dry_run);
     if (!text.empty()) say(text);
     kept += file.outcome == Outcome::kKept ? 1 : 0;
     bytes += file.outcome == Outcome::kKept && !dry_run ? 0 : file.bytes;

@@ -30,6 +30,7 @@
 #include "cli/node/control_socket.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
+#include "service/node/start_notice.h"
 
 extern char** environ;
 
@@ -178,11 +179,21 @@ pid_t start_service(const ServiceStart& start) {
   return child;
 }
 
-// One line from the service. Returns: empty on end of file or after the timeout.
+// Says the notices in front of `text`, and takes them away. Returns: whether another line follows.
+bool say_notices(std::string* text) {
+  for (size_t end = text->find('\n'); end != std::string::npos; end = text->find('\n')) {
+    if (!text->starts_with(node::kNoticeMark)) return true;
+    say(printable(text->substr(node::kNoticeMark.size(), end - node::kNoticeMark.size())));
+    text->erase(0, end + 1);
+  }
+  return false;
+}
+
+// The line with which the service's start ends. Returns: empty on end of file or after the timeout.
 std::string read_ready_line(int descriptor) {
   std::string text;
   const double deadline = monotonic_seconds() + kReadyTimeoutMilliseconds * 1e-3;
-  while (text.find('\n') == std::string::npos) {
+  while (!say_notices(&text)) {
     pollfd ready{.fd = descriptor, .events = POLLIN, .revents = 0};
     const auto left = static_cast<int>((deadline - monotonic_seconds()) * 1000);
     const int count = left > 0 ? ::poll(&ready, 1, left) : 0;

@@ -76,15 +76,6 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
-std::string printable(std::string_view text) {
-  std::string clean;
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    clean += byte < 0x20 || byte == 0x7F ? '?' : letter;
-  }
-  return clean;
-}
-
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 unsigned terminal_width() {

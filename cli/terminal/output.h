@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable_text.h"
+
 namespace cairn::cli {
 
 // One or more lines to stderr, each prefixed with "cairn: ".
@@ -27,9 +29,6 @@ void print(std::string_view text);
 // right-aligned where `right_aligned` has 'r' at that column.
 std::string format_table(const std::vector<std::vector<std::string>>& rows,
                          std::string_view alignment);
-
-// Control characters replaced, so that a file name cannot drive the terminal.
-std::string printable(std::string_view text);
 
 // Writes all of `text`. Returns: false on an error.
 bool write_fully(int descriptor, std::string_view text);

@@ -42,6 +42,7 @@ struct Heritage {
   std::atomic<std::uint32_t>& log_replayed;  // 0: no service has come so far (replay_at_start.h)
   std::optional<Inheritance> left;           // none: it is the first
   LeftControl control;
+  int launcher = -1;  // a pipe to the launcher, until the service is ready; -1: none
 };
 
 // Into the node's log.

@@ -1,28 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/replay_at_start.h"
 
-#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/printable_text.h"
 #include "base/size_text.h"
+#include "service/node/start_notice.h"
 #include "service/process/log.h"
+#include "service/replay/outcome_text.h"
 #include "service/replay/recovery.h"
 
 namespace cairn::node {
 namespace {
 
 constexpr std::int64_t kProgressNs = 2 * kNanosPerSecond;
+// Files that the launcher hears of by name.
+constexpr std::size_t kToldMax = 20;
 
-void log_file(const durable::RecoveredFile& file) {
-  if (file.outcome == durable::Outcome::kRestored || file.outcome == durable::Outcome::kMadeAnew)
-    return log::info("recovered: {} ({})", file.path, format_size(file.bytes));
-  log::warn("recovered: {} ({}): {}{}{}", file.path, format_size(file.bytes), name_of(file.outcome),
-            file.written.empty() ? "" : " ", file.written);
-  if (file.error != 0) log::warn("  because: {}", std::strerror(file.error));
+// To the node's log, which goes with a private node, and to the launcher.
+void tell(const Heritage& heritage, std::string_view lines) {
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    log::warn("{}", line);
+    const std::string notice = std::string(kNoticeMark).append(line) + '\n';
+    if (heritage.launcher >= 0) (void)!::write(heritage.launcher, notice.data(), notice.size());
+  }
 }
 
-Status replay(const NodeConfig& config) {
+void tell_outcome(const Heritage& heritage, const std::string& directory,
+                  const durable::RecoveryReport& report) {
+  std::uint64_t bytes = 0;
+  std::size_t kept = 0;
+  std::size_t told = 0;
+  for (const durable::RecoveredFile& file : report.files) {
+    const bool is_kept = file.outcome == durable::Outcome::kKept;
+    kept += is_kept ? 1 : 0;
+    bytes += is_kept ? 0 : file.bytes;
+    log::info("recovered: {} ({}): {}", printable(file.path), format_size(file.bytes),
+              name_of(file.outcome));
+    const std::string text = text_of(file, false);
+    if (text.empty() || told++ >= kToldMax) continue;
+    tell(heritage, text);
+  }
+  if (told > kToldMax) tell(heritage, "and " + std::to_string(told - kToldMax) + " more files");
+  for (const durable::Damage& damage : report.scan.damage) {
+    tell(heritage, fmt::format("{}: some of its log is damaged ({}); what that said is lost",
+                               printable(directory), damage.segment));
+  }
+  if (report.names > 0) {
+    tell(heritage,
+         fmt::format("set right {} names that the store had lost with the machine", report.names));
+  }
+  if (report.files.size() > kept) {
+    tell(heritage,
+         fmt::format("recovered {} in {} files from the durable tier in {}, where a node "
+                     "that died had left them",
+                     format_size(bytes), report.files.size() - kept, printable(directory)));
+  }
+}
+
+Status replay(const NodeConfig& config, const Heritage& heritage) {
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
   durable::RecoveryOptions options;
   std::int64_t told_ns = monotonic_ns();
@@ -34,24 +79,17 @@ Status replay(const NodeConfig& config) {
   const auto report = durable::recover(directory, options);
   if (!report && report.status().code() == StatusCode::kNotFound) return Status::ok();
   if (!report) return report.status();
-  for (const durable::RecoveredFile& file : report->files) log_file(file);
-  if (report->names > 0)
-    log::warn("the machine died before the store had {} names: set right", report->names);
-  if (!report->files.empty()) {
-    log::warn("a node died with {} in the durable log: {} files recovered{}",
-              format_size(report->bytes), report->files.size(),
-              report->is_complete() ? "" : ", not all of them whole");
-  }
+  tell_outcome(heritage, directory, *report);
   return Status::ok();
 }
 
 }  // namespace
 
-Status replay_at_start(const NodeConfig& config, std::atomic<std::uint32_t>& is_done) {
-  if (config.durable_log_bytes == 0 || is_done.load() != 0) return Status::ok();
+Status replay_at_start(const NodeConfig& config, Heritage& heritage) {
+  if (config.durable_log_bytes == 0 || heritage.log_replayed.load() != 0) return Status::ok();
   CAIRN_CRASH_POINT("replay.begun");
-  CAIRN_RETURN_IF_ERROR(replay(config));
-  is_done.store(1);
+  CAIRN_RETURN_IF_ERROR(replay(config, heritage));
+  heritage.log_replayed.store(1);
   CAIRN_CRASH_POINT("replay.done");
   return Status::ok();
 }

@@ -5,18 +5,17 @@
 // Thread safety: none. Ownership: nothing is kept.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "base/node_config.h"
 #include "base/status.h"
+#include "service/node/heritage.h"
 
 namespace cairn::node {
 
 // Does nothing where no tier is durable, its log is empty, or a service of this node has done it
-// (`is_done`, in kept memory): one that dies at it has served nobody, and leaves it to the next.
-// Tells the node's log of each file.
+// (Heritage::log_replayed): one that dies at it has served nobody, and leaves it to the next.
+// Tells the node's log of each file, and the launcher how many there are, and of each that is not
+// simply at its place.
 // Errors: another node uses the tier; the log is of another version, or damaged.
-Status replay_at_start(const NodeConfig& config, std::atomic<std::uint32_t>& is_done);
+Status replay_at_start(const NodeConfig& config, Heritage& heritage);
 
 }  // namespace cairn::node

@@ -199,7 +199,7 @@ class Service {
   }
 
   Status open_durable_log() {
-    CAIRN_RETURN_IF_ERROR(replay_at_start(config_, heritage_.log_replayed));
+    CAIRN_RETURN_IF_ERROR(replay_at_start(config_, heritage_));
     CAIRN_RETURN_IF_ERROR(log_.open(config_, memory_, clients_.service()));
     if (log_.is_open()) flusher_.use_log(log_.files());
     return Status::ok();
@@ -413,6 +413,7 @@ int serve(const NodeConfig& config, Succession& succession) {
                heritage.labels, {KeptKind::kLauncher});
   // A launcher that has heard one service does not read what the next ones say.
   if (ready) (void)::fcntl(ready.get(), F_SETFL, O_NONBLOCK);
+  heritage.launcher = ready.get();
   const auto give_up = [&](const Status& status) {
     if (left != nullptr) leave_to_another(status);
     return fail(ready.get(), status);
