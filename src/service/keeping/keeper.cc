@@ -12,12 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+
+#if defined(__x86_64__)
+#define CAIRN_RETURN_ADDRESS "rip"
+#elif defined(__aarch64__)
+#define CAIRN_RETURN_ADDRESS "x30"
+#endif
 
 namespace cairn::node {
 namespace {
@@ -33,11 +39,10 @@ pid_t fork_with_descriptors() {
 
 // The machine may be short of memory, which is what services are killed for: a successor is worth a
 // wait, because what is dirty has nobody else.
-pid_t fork_patiently(bool is_successor) {
-  constexpr int kTriesMax = 300;
+pid_t fork_patiently(unsigned tries_max) {
   constexpr timespec kPause{0, 100'000'000};
   pid_t service = fork_with_descriptors();
-  for (int tries = 1; service < 0 && is_successor && tries < kTriesMax; ++tries) {
+  for (unsigned tries = 1; service < 0 && tries < tries_max; ++tries) {
     ::nanosleep(&kPause, nullptr);
     service = fork_with_descriptors();
   }
@@ -49,6 +54,15 @@ void say(const char* text, int signal) {
   const char* name = signal != 0 ? ::strsignal(signal) : "with its keeper, nobody knows which";
   (void)::fprintf(stderr, "cairn: the node's service was killed by signal %d (%s): %s\n", signal,
                   name, text);
+}
+
+// The signal that a child died of, of its status as of waitpid(2). One that has exited without the
+// word that its work is done was ended by a library, say, and is as dead as one that has aborted.
+int signal_of(int status) {
+  if (!WIFEXITED(status)) return WTERMSIG(status);
+  (void)::fprintf(stderr, "cairn: a process of the node exited with %d in the midst of its work\n",
+                  WEXITSTATUS(status));
+  return SIGABRT;
 }
 
 // The signals that are the keeper's to wait for. They stay blocked in the child until it takes them
@@ -115,11 +129,12 @@ class Keeper {
 
   int keep() {
     for (;;) {
-      const int status = run(work_.serve);
-      if (status < 0 || is_child_) return std::abs(status);
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      const auto status = run(work_.serve);
+      if (is_child_) return *status;
+      if (!status) return succession_.is_successor() ? rescue_here() : kFailed;
       if (const int done = succession_.life->done.load(); done != 0) return done - 1;
-      if (!goes_on_after(WTERMSIG(status))) return rescue(WTERMSIG(status));
+      const int signal = signal_of(*status);
+      if (!goes_on_after(signal)) return rescue(signal);
     }
   }
 
@@ -139,10 +154,11 @@ class Keeper {
     KeptLife& life = *succession_.life;
     for (unsigned tries = 0; work_.rescue && tries < limits_.rescues_max; ++tries) {
       life.rescues.fetch_add(1);
-      const int status = run(work_.rescue);
-      if (status < 0 || is_child_) return std::abs(status);
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
-      signal = WTERMSIG(status);
+      const auto status = run(work_.rescue);
+      if (is_child_) return *status;
+      if (!status) return do_work(work_.rescue);
+      if (const int done = life.done.load(); done != 0) return done - 1;
+      signal = signal_of(*status);
       (void)::fprintf(stderr, "cairn: a rescue was killed by signal %d (%s)\n", signal,
                       ::strsignal(signal));
     }
@@ -150,18 +166,36 @@ class Keeper {
   }
 
  private:
-  // Returns how the child ended, as of waitpid(2), or -kFailed when there is none. In the child,
-  // what `work` returned.
-  int run(const std::function<int(Succession&)>& work) {
-    const pid_t child = fork_patiently(succession_.is_successor());
+  // Returns how the child ended, as of waitpid(2); none where there is no child to be had. In the
+  // child, what `work` returned.
+  std::optional<int> run(const std::function<int(Succession&)>& work) {
+    const pid_t child = fork_patiently(succession_.is_successor() ? limits_.fork_tries_max : 1);
     if (child < 0) {
       (void)::fprintf(stderr, "cairn: no process for the node's service: %s\n", ::strerror(errno));
-      return -kFailed;
+      return std::nullopt;
     }
     if (child != 0) return wait_for_end(child, signals_);
     is_child_ = true;
     signals_.leave_to_service();
-    return work(succession_);
+    return do_work(work);
+  }
+
+  // An exception ends the process by a signal, at the place that throws it: that is a death, and
+  // the next process stores what is dirty. A handler in some caller (and noexcept is one) would
+  // have destructors run first, which close the descriptors of the keeper and of the next service,
+  // too. So the unwinder, in search of a handler, hears that this function has no caller.
+  [[gnu::noinline]] int do_work(const std::function<int(Succession&)>& work) {
+    asm volatile(".cfi_undefined " CAIRN_RETURN_ADDRESS);
+    const int status = work(succession_);
+    succession_.life->done.store(1 + status);
+    return status;
+  }
+
+  // Nobody else can: the keeper has all that a rescue needs.
+  int rescue_here() {
+    if (!work_.rescue) return kFailed;
+    succession_.life->rescues.fetch_add(1);
+    return do_work(work_.rescue);
   }
 
   const KeeperLimits& limits_;

@@ -14,7 +14,9 @@
 //   ends by itself   ends with its exit status; also when it is killed after all its work
 //   is killed        starts a successor; after deaths_max deaths within within_ns a rescue, which
 //                    stores and saves what is dirty and ends the node
+//   throws, or exits before its work is done (KeptLife::done): the same as one that is killed
 //   (a rescue is killed: the next one goes around what it died of, rescues_max times)
+//   (the machine has no process for a successor or a rescue: the keeper is the rescue)
 //
 // SIGTERM and SIGINT to the keeper are passed on to the service.
 //
@@ -56,6 +58,8 @@ struct KeeperLimits {
   std::int64_t within_ns = 60'000'000'000;
   // Rescues that may die.
   unsigned rescues_max = 16;
+  // Tries to get a process for a successor, ten a second.
+  unsigned fork_tries_max = 300;
 };
 
 // What the children of a keeper do. Each returns the exit status of its process.

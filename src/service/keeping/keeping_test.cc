@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/testing/temporary_folder.h"
+#include "base/testing/without_threads.h"
 #include "service/keeping/inheritance.h"
 #include "service/keeping/keeper.h"
 #include "service/keeping/kept_text.h"
@@ -116,6 +118,60 @@ TEST(Keeper, RescuesWhatIsLeftAfterTooManyDeaths) {
   EXPECT_EQ(WEXITSTATUS(status), 74);
 }
 
+// What one throws is a death, and so is an exit in the midst of its work: what it had is left to
+// the next one.
+TEST(Keeper, TakesAServiceThatThrowsOrExitsForADeadOne) {
+  EXPECT_EQ(keep(kPatient,
+                 [](Succession& succession) {
+                   const std::uint32_t deaths = succession.life->restarts.load();
+                   const auto number = succession.memory.take<int>(1);
+                   if (deaths == 0) {
+                     const UniqueFd kept(::eventfd(0, EFD_CLOEXEC));
+                     number[0] = kept.get();
+                     throw std::runtime_error("no thread");
+                   }
+                   if (succession.life->last_signal.load() != SIGABRT) return 1;
+                   if (deaths == 1) ::_exit(0);
+                   return ::fcntl(number[0], F_GETFD) >= 0 ? 7 : 2;
+                 }),
+            7);
+}
+
+TEST(Keeper, TakesARescueThatThrowsOrExitsForADeadOne) {
+  const auto serve = [](Succession&) {
+    ::raise(SIGKILL);
+    return 0;
+  };
+  const auto rescue = [](Succession& succession) {
+    if (succession.life->rescues.load() == 1) throw std::runtime_error("no memory");
+    if (succession.life->rescues.load() == 2) ::_exit(0);
+    return 74;
+  };
+  const pid_t keeper = ::fork();
+  if (keeper == 0) ::_exit(keep_service(KeeperLimits(), {serve, rescue}));
+  int status = 0;
+  ASSERT_EQ(::waitpid(keeper, &status, 0), keeper);
+  EXPECT_EQ(WEXITSTATUS(status), 74);
+}
+
+// With or without deaths before: nobody but the keeper has what is dirty.
+TEST(Keeper, IsTheRescueWhereItHasNoChild) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another account";
+  for (const unsigned deaths_max : {1u, 3u}) {
+    const KeeperLimits limits{deaths_max, 60'000'000'000, 2, 2};
+    const int status = cairn::testing::run_without_threads([&limits] {
+      const pid_t keeper = ::getpid();
+      const auto serve = [](Succession&) { return 1; };
+      const auto rescue = [keeper](Succession& succession) {
+        return ::getpid() == keeper && succession.life->rescues.load() == 1 ? 74 : 2;
+      };
+      auto dead = Succession::begin();
+      return keep_successor(limits, std::move(dead.value()), {serve, rescue});
+    });
+    EXPECT_EQ(status, 74);
+  }
+}
+
 // The memory is found again by its descriptor, as after exec(2).
 TEST(Keeper, OfANewImageKnowsTheDeathsBeforeIt) {
   const pid_t keeper = ::fork();
@@ -166,18 +222,16 @@ TEST(KeptText, IsTheLastOneThatWasWhole) {
 }
 
 TEST(KeptMemoryDeathTest, OtherPiecesAreFoundOut) {
-  EXPECT_EQ(keep(kPatient,
+  EXPECT_EQ(keep(KeeperLimits{2, 60'000'000'000},
                  [](Succession& succession) {
                    if (!succession.is_successor()) {
                      (void)succession.memory.take<int>(4);
                      ::raise(SIGKILL);
                    }
-                   ::signal(SIGABRT, [](int) { ::_exit(42); });
-                   ::close(STDERR_FILENO);
                    (void)succession.memory.take<int>(5);
                    return 0;
                  }),
-            42);
+            128 + SIGABRT);
 }
 
 class InheritanceTest : public ::testing::Test {

@@ -20,8 +20,8 @@ struct KeptLife {
   std::atomic<std::int32_t> last_signal;  // that killed the one before; 0: nobody knows which
   std::atomic<std::int64_t> last_end_ns;  // monotonic
   std::atomic<std::int64_t> death_ns[kDeathsMax];  // monotonic, of the last ones; 0: none
-  // The service: 1 + its exit status once it has done all it had to do, and takes itself apart:
-  // what kills it then leaves nothing to take over. 0: it has not.
+  // The service, or the rescue: 1 + its exit status once it has done all it had to do, and takes
+  // itself apart: what kills it then leaves nothing to take over. 0: it has not.
   std::atomic<std::int32_t> done;
   // The service: keepers that it has started because the one before was gone.
   std::atomic<std::uint32_t> new_keepers;

@@ -36,7 +36,7 @@ struct Heritage {
     for (const LeftControl::Connection& each : control.connections) left->give(each.socket);
   }
   KeptMemory& memory;
-  const KeptLife& life;
+  KeptLife& life;
   KeptDescriptors labels;
   KeptText state;
   std::atomic<std::uint32_t>& log_replayed;  // 0: no service has come so far (replay_at_start.h)

@@ -256,12 +256,12 @@ class Service {
     // An end at once waits neither for requests under way nor for the thread that looks after the
     // clients.
     std::optional<EndBound> bound;
-    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored);
+    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored, heritage_.life);
     clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
     detach_clients(memory_);
     int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
-    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
+    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
     CAIRN_CRASH_POINT("service.drained");
     attach_.stop();
     // What a client was about to write or to hand over has come by now.
@@ -274,7 +274,7 @@ class Service {
     if (!at_once) durability_.finish();
     durability_.stop();
     scratch_.forget_strays(files_);
-    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
+    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
     CAIRN_CRASH_POINT("service.ending");
     sampler_.stop();
     learners_.stop();

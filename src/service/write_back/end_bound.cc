@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/end_bound.h"
-#include "service/process/log.h"
 
 #include <unistd.h>
 
+#include "service/process/log.h"
+
 namespace cairn::node {
 
-EndBound::EndBound(std::chrono::seconds patience, int exit_status)
-    : thread_([this, patience, exit_status] {
+EndBound::EndBound(std::chrono::seconds patience, int exit_status, KeptLife& life)
+    : thread_([this, patience, exit_status, &life] {
         std::unique_lock lock(mutex_);
         if (changed_.wait_for(lock, patience, [this] { return is_over_; })) return;
         log::critical("threads of the node do not end after {} s: it ends without them",
                       patience.count());
+        life.done.store(1 + exit_status);
         ::_exit(exit_status);
       }) {}
 

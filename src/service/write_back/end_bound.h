@@ -11,12 +11,15 @@
 #include <mutex>
 #include <thread>
 
+#include "service/keeping/kept_life.h"
+
 namespace cairn::node {
 
 class EndBound {
  public:
-  // Unless it is destroyed within `patience`, the process ends with `exit_status`.
-  EndBound(std::chrono::seconds patience, int exit_status);
+  // Unless it is destroyed within `patience`, the process ends with `exit_status`, as one whose
+  // work is done.
+  EndBound(std::chrono::seconds patience, int exit_status, KeptLife& life);
   ~EndBound();
   EndBound(const EndBound&) = delete;
   EndBound& operator=(const EndBound&) = delete;

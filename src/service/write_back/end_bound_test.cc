@@ -2,21 +2,30 @@
 #include "service/write_back/end_bound.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
+
+#include "service/keeping/keeper.h"
 
 namespace cairn::node {
 namespace {
 
 using std::chrono::seconds;
 
-TEST(EndBoundDeathTest, EndsAProcessThatDoesNotEnd) {
+// Its keeper must not take that for a death.
+TEST(EndBoundDeathTest, EndsAProcessThatDoesNotEndAsOneThatIsDone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        const EndBound bound(seconds(0), 74);
-        std::this_thread::sleep_for(seconds(60));
+        const KeeperLimits limits;
+        const auto serve = [](Succession& succession) {
+          const EndBound bound(seconds(0), 74, *succession.life);
+          std::this_thread::sleep_for(seconds(60));
+          return 0;
+        };
+        ::_exit(keep_service(limits, {serve, {}}));
       },
       ::testing::ExitedWithCode(74), "");
 }
@@ -24,7 +33,8 @@ TEST(EndBoundDeathTest, EndsAProcessThatDoesNotEnd) {
 TEST(EndBound, LeavesAloneWhoIsInTime) {
   const auto began = std::chrono::steady_clock::now();
   {
-    const EndBound bound(seconds(600), 74);
+    KeptLife life{};
+    const EndBound bound(seconds(600), 74, life);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(60));
 }
