@@ -123,8 +123,8 @@ cairn_module(service/capacity
                   service/write_back service/attachment service/learning
              LIBRARIES Threads::Threads)
 cairn_module(service/treatment
-             DEPS memory/tiers memory/backing memory/buffer service/profiler service/write_back service/attachment
-                  service/capacity
+             DEPS memory/tiers memory/backing memory/buffer service/process service/profiler service/write_back
+                  service/attachment service/capacity
              LIBRARIES nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/fetching
              DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer

@@ -134,6 +134,8 @@ void ControlClient::send_text(const std::string& text) {
   while (sent < text.size()) {
     const ssize_t count = ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
+    // A service that takes no request has said why before it closed the connection.
+    if (count < 0 && errno == EPIPE) return;
     if (count <= 0) fail_disconnected();
     sent += static_cast<size_t>(count);
   }

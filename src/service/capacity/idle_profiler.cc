@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <system_error>
 
 #include "base/check.h"
 
@@ -101,8 +102,13 @@ IdleProfiler::Outcome IdleProfiler::measure(unsigned tier) {
   if (!memory_.takes_blocks(static_cast<TierId>(tier))) return Outcome::kDone;
   const std::string directory = tier == 0 ? std::string() : config_.tiers[tier - 1].directory;
   std::atomic<bool> cancelled{false};
-  auto measurement =
-      std::async(std::launch::async, [&] { return profiling_.measure(directory, cancelled); });
+  std::future<Result<std::vector<profiler::DeviceProfile>>> measurement;
+  try {
+    measurement =
+        std::async(std::launch::async, [&] { return profiling_.measure(directory, cancelled); });
+  } catch (const std::system_error&) {
+    return Outcome::kInterrupted;  // no thread can be had just now
+  }
   while (measurement.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready) {
     if (!pause(kLookMs) || calls_so_far() != calls_seen_) {
       cancelled = true;

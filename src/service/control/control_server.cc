@@ -17,6 +17,7 @@
 #include "base/byte_text.h"
 #include "base/check.h"
 #include "service/process/local_socket.h"
+#include "service/process/thread_start.h"
 
 namespace cairn::node {
 namespace {
@@ -135,7 +136,9 @@ Status ControlServer::adopt(const LeftControl& left) {
     last_session_ = std::max(last_session_, session);
   for (const LeftControl::Connection& connection : left.connections) {
     const bool is_known = connection.session != 0;
-    add(UniqueFd(connection.socket), is_known ? connection.session : ++last_session_, true);
+    const std::uint64_t session = is_known ? connection.session : ++last_session_;
+    if (!add(UniqueFd(connection.socket), session, true))
+      return {StatusCode::kUnavailable, "no thread for a connection that was left"};
   }
   return begin();
 }
@@ -165,10 +168,11 @@ void ControlServer::wake() const {
 }
 
 void ControlServer::stop() {
-  if (!acceptor_.joinable()) return;
   stopping_.store(true);
-  wake();
-  acceptor_.join();
+  if (acceptor_.joinable()) {
+    wake();
+    acceptor_.join();
+  }
   {
     const std::lock_guard lock(mutex_);
     for (const Connection& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RD);
@@ -196,19 +200,24 @@ void ControlServer::accept_one() {
   Peer peer;
   if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) return;
   join_finished(false);
-  add(std::move(socket), ++last_session_, false);
+  (void)add(std::move(socket), ++last_session_, false);
 }
 
-void ControlServer::add(UniqueFd socket, std::uint64_t session, bool is_adopted) {
+bool ControlServer::add(UniqueFd socket, std::uint64_t session, bool is_adopted) {
   CAIRN_CHECK(session != 0);
   const std::lock_guard lock(mutex_);
   CAIRN_CHECK(connections_.size() <= kConnectionsMax);
-  if (connections_.size() == kConnectionsMax) return;
+  if (connections_.size() == kConnectionsMax) return true;
   Connection& connection = connections_.emplace_back();
   connection.socket = labelled(std::move(socket), {KeptKind::kControl, session});
   connection.session = session;
   connection.may_begin_cut = is_adopted;
-  connection.thread = std::thread([this, &connection] { converse(connection); });
+  if (start_thread(&connection.thread, [this, &connection] { converse(connection); })) return true;
+  ControlPeer(connection.socket.get())
+      .fail("the service gets no thread for another connection",
+            "end some of your programs, or raise the limit of processes (`ulimit -u`)");
+  connections_.pop_back();
+  return false;
 }
 
 // In front stands the end of a line that the dead service may not have finished.

@@ -130,7 +130,8 @@ class ControlServer {
   void accept_loop();
   void accept_one();
   void wake() const;
-  void add(UniqueFd socket, std::uint64_t session, bool is_adopted);
+  // Returns: whether there is a thread for it. One that has none is closed, and hears why.
+  bool add(UniqueFd socket, std::uint64_t session, bool is_adopted);
   static void say_restarted(int socket);
   void converse(Connection& connection);
   bool take_lines(Connection& connection, std::string* received, std::size_t searched);

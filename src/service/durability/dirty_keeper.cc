@@ -4,12 +4,14 @@
 #include <pthread.h>
 
 #include "base/check.h"
+#include "service/process/thread_start.h"
 
 namespace cairn::node {
 
 std::uint64_t DirtyKeeper::begin() {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable() && !stopping_) thread_ = std::thread([this] { work(); });
+  // Without a thread the round is not done in time, and the next one tries again.
+  if (!thread_.joinable() && !stopping_) (void)start_thread(&thread_, [this] { work(); });
   ++wanted_;
   changed_.notify_all();
   return wanted_;

@@ -17,6 +17,8 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "service/process/log.h"
+#include "service/process/thread_start.h"
 
 extern char** environ;
 
@@ -106,7 +108,8 @@ void KeeperWatch::start() {
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   self_ = watch_process(::getpid());
   if (!stop_event_ || !self_) return;
-  thread_ = std::thread([this] { watch(); });
+  if (!start_thread(&thread_, [this] { watch(); }))
+    log::warn("no thread can be had to watch the node's keeper: nobody replaces it");
 }
 
 void KeeperWatch::stop() {

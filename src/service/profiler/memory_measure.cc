@@ -14,6 +14,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -208,11 +209,14 @@ class MemoryMeasurement {
 Result<DeviceFigures> measure_memory(const MemoryNode& node, const MemoryMeasureOptions& options) {
   DeviceFigures figures;
   Status status;
-  std::thread measuring([&] {
-    if (options.bind) bind_this_thread(node);
-    status = MemoryMeasurement(options).run(&figures);
-  });
-  measuring.join();
+  try {
+    std::thread([&] {
+      if (options.bind) bind_this_thread(node);
+      status = MemoryMeasurement(options).run(&figures);
+    }).join();
+  } catch (const std::system_error& error) {
+    return Status::from_errno(error.code().value(), "cannot start a thread");
+  }
   if (!status.is_ok()) return status;
   return figures;
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
@@ -118,10 +119,14 @@ class ThreadEngine final : public RequestEngine {
     failed_ = false;
     const int64_t start_ns = monotonic_ns();
     std::vector<std::thread> threads;
-    for (unsigned slot = 1; slot < run.pattern.depth; ++slot) {
-      threads.emplace_back([this, &run, slot, start_ns] { work(run, slot, start_ns); });
+    try {
+      for (unsigned slot = 1; slot < run.pattern.depth; ++slot)
+        threads.emplace_back([this, &run, slot, start_ns] { work(run, slot, start_ns); });
+      work(run, 0, start_ns);
+    } catch (const std::system_error& error) {
+      // Fewer requests at once would tell of another pattern.
+      fail(error.code().value());
     }
-    work(run, 0, start_ns);
     for (std::thread& thread : threads) thread.join();
     std::sort(times_.completed_ns.begin(), times_.completed_ns.end());
     return std::move(times_);
@@ -138,9 +143,15 @@ class ThreadEngine final : public RequestEngine {
       error = error_of(transfer(run, memory, index), run.pattern.request_bytes);
       if (error == 0) completed.push_back(monotonic_ns() - start_ns);
     }
-    if (error != 0) failed_ = true;
+    if (error != 0) fail(error);
     const std::lock_guard lock(mutex_);
     times_.completed_ns.insert(times_.completed_ns.end(), completed.begin(), completed.end());
+  }
+
+  // Nobody begins another request.
+  void fail(int error) {
+    failed_ = true;
+    const std::lock_guard lock(mutex_);
     if (times_.error_number == 0) times_.error_number = error;
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "service/process/log.h"
+#include "service/process/thread_start.h"
 #include "service/sampling/record_file.h"
 
 namespace cairn::node {
@@ -16,7 +17,8 @@ void RecordWriter::put(const std::string& path, std::string text) {
   const std::lock_guard lock(mutex_);
   if (is_stopping_) return;
   waiting_[path] = std::move(text);
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  // Without a thread it waits for the next call.
+  if (!thread_.joinable()) (void)start_thread(&thread_, [this] { work(); });
   changed_.notify_all();
 }
 

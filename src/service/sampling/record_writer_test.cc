@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/testing/temporary_folder.h"
+#include "base/testing/without_threads.h"
 
 namespace cairn::node {
 namespace {
@@ -49,6 +50,16 @@ TEST_F(RecordWriting, TheNewestTextIsInTheFile) {
   writer.stop();
   EXPECT_EQ(text_of(path("a")), "two");
   EXPECT_EQ(text_of(path("b")), "other");
+}
+
+TEST_F(RecordWriting, WithoutAThreadNothingIsWrittenAndTheCallReturns) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another account";
+  const int status = cairn::testing::run_without_threads([this] {
+    RecordWriter writer;
+    writer.put(path("a"), "one");
+    return 7;
+  });
+  EXPECT_EQ(status, 7);
 }
 
 TEST_F(RecordWriting, APlaceThatHangsHoldsUpNobody) {

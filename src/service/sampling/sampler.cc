@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "service/process/thread_start.h"
 #include "service/sampling/record_file.h"
 
 namespace cairn::node {
@@ -49,7 +50,8 @@ void Sampler::begin(const Run& run, const std::string& record, Sampling how) {
     ask_store(&series);
     save(&series, now);
   }
-  if (!thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { work(); });
+  // Without a thread the run has the samples of its begin and its end.
+  if (!thread_.joinable() && !is_stopping_) (void)start_thread(&thread_, [this] { work(); });
   wake_.notify_all();
 }
 

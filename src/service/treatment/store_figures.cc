@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "service/process/thread_start.h"
 
 namespace cairn::node {
 
@@ -23,7 +24,8 @@ void StoreFigures::ask_locked() {
     directory_ = known.front();
   }
   is_asked_ = true;
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  // Without a thread the next call tries again.
+  if (!thread_.joinable()) (void)start_thread(&thread_, [this] { work(); });
   wake_.notify_all();
 }
 

@@ -18,7 +18,7 @@ namespace cairn::node {
 class EndBound {
  public:
   // Unless it is destroyed within `patience`, the process ends with `exit_status`, as one whose
-  // work is done.
+  // work is done. Where there is no thread to be had, nothing is bounded.
   EndBound(std::chrono::seconds patience, int exit_status, KeptLife& life);
   ~EndBound();
   EndBound(const EndBound&) = delete;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/testing/without_threads.h"
 #include "service/keeping/keeper.h"
 
 namespace cairn::node {
@@ -37,6 +38,16 @@ TEST(EndBound, LeavesAloneWhoIsInTime) {
     const EndBound bound(seconds(600), 74, life);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(60));
+}
+
+TEST(EndBound, IsNoneWhereThereIsNoThread) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another account";
+  const int status = cairn::testing::run_without_threads([] {
+    KeptLife life{};
+    const EndBound bound(seconds(0), 74, life);
+    return 7;
+  });
+  EXPECT_EQ(status, 7);
 }
 
 }  // namespace

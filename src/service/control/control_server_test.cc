@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of one account that want more of the service than they should.
+#include "service/control/control_server.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/testing/temporary_folder.h"
+#include "base/testing/without_threads.h"
+
+namespace cairn::node {
+namespace {
+
+// Repeats the request, which may ask for a longer answer.
+class Echo final : public ControlHandler {
+ public:
+  void on_request(ControlPeer& peer, std::uint64_t, const Json& request) override {
+    peer.send({{"kind", "done"},
+               {"command", request.value("command", "")},
+               {"text", std::string(request.value("length", 0u), 'x')}});
+  }
+  void on_close(std::uint64_t) override {}
+};
+
+class Client {
+ public:
+  explicit Client(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const auto* place = reinterpret_cast<const sockaddr*>(&address);
+    EXPECT_EQ(::connect(socket_.get(), place, sizeof address), 0);
+  }
+  // Returns: whether the service takes all of it.
+  bool say(const std::string& line, int flags = 0) const {
+    const std::string text = line + "\n";
+    const ssize_t sent = ::send(socket_.get(), text.data(), text.size(), flags | MSG_NOSIGNAL);
+    return sent == static_cast<ssize_t>(text.size());
+  }
+  // One line without its end; empty at the end of the conversation.
+  std::string hear() const {
+    std::string line;
+    char byte = 0;
+    while (::recv(socket_.get(), &byte, 1, 0) == 1 && byte != '\n') line += byte;
+    return line;
+  }
+  std::string ask(const std::string& command) const {
+    (void)say(R"({"command":")" + command + R"("})");
+    return hear();
+  }
+
+ private:
+  UniqueFd socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
+class ControlServing : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/control.sock"; }
+
+  const cairn::testing::TemporaryFolder folder_{"cairn-control"};
+  Echo echo_;
+};
+
+// Not the service's end: others are under way.
+TEST_F(ControlServing, AConnectionWithoutAThreadHearsWhy) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another account";
+  ASSERT_EQ(::chown(folder_.path().c_str(), cairn::testing::kNobody, cairn::testing::kNobody), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgid(cairn::testing::kNobody) != 0 || ::setuid(cairn::testing::kNobody) != 0)
+      ::_exit(2);
+    ControlServer server(echo_);
+    if (!server.start(path())) ::_exit(3);
+    const rlimit one{1, 1};
+    if (::setrlimit(RLIMIT_NPROC, &one) != 0) ::_exit(4);
+    const std::string heard = Client(path()).hear();
+    ::_exit(heard.find("ulimit -u") != std::string::npos ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace cairn::node
