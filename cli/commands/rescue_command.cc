@@ -30,6 +30,7 @@ struct RescuedFile {
   RescueEntry about;
   std::vector<RescueEntry> ranges;
   uint64_t bytes = 0;
+  bool is_begun = false;  // a call before this one may have written a part
 };
 
 struct RescueList {
@@ -37,8 +38,15 @@ struct RescueList {
   uint64_t lost_bytes = 0;
 };
 
+std::string list_of(const std::string& directory) { return directory + "/" + kRescueListName; }
+
+// A call that was cut off at its word that it begins had written nothing. That goes from the list.
+bool is_cut_off(const std::ifstream& stream, const std::string& line) {
+  return stream.eof() && line.starts_with('b');
+}
+
 RescueList read_list(const std::string& directory) {
-  const std::string name = directory + "/" + kRescueListName;
+  const std::string name = list_of(directory);
   const UniqueFd list(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!list)
     throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)),
@@ -51,7 +59,17 @@ RescueList read_list(const std::string& directory) {
   if (!std::getline(stream, line) || line + "\n" != rescue_list_head())
     throw Failure(fmt::format("{} is no list of this version of Cairn", printable(name)));
   RescueList found;
+  auto whole = static_cast<off_t>(stream.tellg());
   while (std::getline(stream, line)) {
+    if (is_cut_off(stream, line)) {
+      if (::truncate(name.c_str(), whole) == 0) break;
+      throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)));
+    }
+    whole += static_cast<off_t>(line.size()) + 1;
+    if (const auto begun = parse_begun_line(line)) {
+      found.files[*begun].is_begun = true;
+      continue;
+    }
     const auto entry = parse_rescue_line(line);
     if (!entry || entry->saved.find('/') != std::string::npos)
       throw Failure(fmt::format("{}: a line that is none: {}", printable(name), printable(line)));
@@ -94,18 +112,40 @@ timespec time_of(int64_t nanoseconds) {
 }
 
 // The file that the list means, for writing. Empty text: it is that one.
-std::string open_place(const RescueEntry& about, UniqueFd* place) {
+std::string open_place(const RescuedFile& file, UniqueFd* place) {
+  const RescueEntry& about = file.about;
   if (about.path.empty()) return "nobody knows its path";
   place->reset(::open(about.path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!*place) return std::strerror(errno);
   struct stat status{};
   if (::fstat(place->get(), &status) != 0) return std::strerror(errno);
   if (status.st_ino != about.inode) return "another file has its name";
+  if (file.is_begun) return "";
   const timespec left = time_of(about.stored_ns);
   const bool is_same =
       status.st_mtim.tv_sec == left.tv_sec && status.st_mtim.tv_nsec == left.tv_nsec;
   if (!is_same) return "it was changed since";
   return "";
+}
+
+// Durable before the first byte of the file is written: a call that is killed from then on leaves a
+// file that looks changed. Returns errno or 0.
+int note_begun(const std::string& directory, const RescuedFile& file) {
+  if (file.is_begun) return 0;
+  const UniqueFd list(
+      ::open(list_of(directory).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!list) return errno;
+  const std::string line = begun_line(file.about);
+  const ssize_t put = ::write(list.get(), line.data(), line.size());
+  if (put != static_cast<ssize_t>(line.size())) return put < 0 ? errno : ENOSPC;
+  return ::fsync(list.get()) == 0 ? 0 : errno;
+}
+
+// A name that comes back after a crash would have the file written again, and what others have
+// written to it since.
+void remove_saved(const std::string& directory, const std::string& name) {
+  const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (::unlinkat(folder.get(), name.c_str(), 0) == 0) (void)::fsync(folder.get());
 }
 
 // Returns why it could not be done; empty when it is.
@@ -114,13 +154,12 @@ std::string put_in_place(const std::string& directory, const RescuedFile& file) 
   const UniqueFd saved(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!saved) return fmt::format("{}: {}", printable(name), std::strerror(errno));
   UniqueFd place;
-  if (std::string problem = open_place(file.about, &place); !problem.empty()) return problem;
+  if (std::string problem = open_place(file, &place); !problem.empty()) return problem;
+  if (const int error = note_begun(directory, file); error != 0)
+    return fmt::format("{}: {}", printable(list_of(directory)), std::strerror(error));
   for (const RescueEntry& range : file.ranges) {
     const int error = copy_range(saved.get(), place.get(), range);
     if (error == 0) continue;
-    // The next try is to find the file as this one has.
-    const timespec left[2] = {{0, UTIME_OMIT}, time_of(file.about.stored_ns)};
-    (void)::futimens(place.get(), left);
     return std::strerror(error);
   }
   struct stat status{};
@@ -150,7 +189,7 @@ int finish_rescue(const RescueOptions& options) {
     if (::access(name.c_str(), F_OK) != 0) continue;
     if (options.dry_run) {
       UniqueFd place;
-      const std::string problem = open_place(file.about, &place);
+      const std::string problem = open_place(file, &place);
       say(fmt::format("{}: {} would be {}", name_of(file.about), format_size(file.bytes),
                       problem.empty() ? "written" : "left: " + problem));
       continue;
@@ -158,7 +197,7 @@ int finish_rescue(const RescueOptions& options) {
     const std::string problem = put_in_place(options.directory, file);
     if (problem.empty()) {
       say(fmt::format("{}: {} written", name_of(file.about), format_size(file.bytes)));
-      ::unlink(name.c_str());
+      remove_saved(options.directory, saved);
     } else {
       ++left;
       say(fmt::format("{}: {} are left in {}: {}", name_of(file.about), format_size(file.bytes),
@@ -171,7 +210,7 @@ int finish_rescue(const RescueOptions& options) {
   if (options.dry_run) return kExitOk;
   if (left != 0) return kExitNotStored;
   if (list.lost_bytes != 0) return kExitOk;  // the list is all that is known of them
-  ::unlink((options.directory + "/" + kRescueListName).c_str());
+  ::unlink(list_of(options.directory).c_str());
   ::rmdir(options.directory.c_str());
   return kExitOk;
 }

@@ -8,6 +8,7 @@ namespace cairn {
 namespace {
 
 constexpr std::size_t kColumns = 10;
+constexpr std::string_view kBegun = "begun\t";
 
 bool is_plain(char letter) {
   const auto code = static_cast<unsigned char>(letter);
@@ -94,6 +95,20 @@ std::optional<RescueEntry> parse_rescue_line(std::string_view line) {
   entry.path = std::move(*path);
   entry.why = std::move(*why);
   return entry;
+}
+
+std::string begun_line(const RescueEntry& entry) {
+  return std::string(kBegun) + escaped(entry.saved) + "\t" + std::to_string(entry.stored_ns) + "\n";
+}
+
+std::optional<std::string> parse_begun_line(std::string_view line) {
+  if (!line.starts_with(kBegun)) return std::nullopt;
+  line.remove_prefix(kBegun.size());
+  const std::size_t end = line.find('\t');
+  std::int64_t stored_ns = 0;
+  if (end == std::string_view::npos || !read_number(line.substr(end + 1), &stored_ns))
+    return std::nullopt;
+  return plain(line.substr(0, end));
 }
 
 }  // namespace cairn

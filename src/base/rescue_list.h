@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list in a rescue directory: which bytes of which file are saved where, and why they are not
-// in their place. Text, one line for each range; docs/formats.md has the columns.
+// in their place. Text, one line for each range, and one for each file that `cairn rescue` has
+// begun to write; docs/formats.md has the columns.
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once
@@ -32,5 +33,10 @@ std::string rescue_list_head();
 std::string rescue_line(const RescueEntry& entry);
 // None when it is no such line.
 std::optional<RescueEntry> parse_rescue_line(std::string_view line);
+
+// From here on the file in the store may be half written, and have another time.
+std::string begun_line(const RescueEntry& entry);
+// What the file is saved in; none when it is no such line.
+std::optional<std::string> parse_begun_line(std::string_view line);
 
 }  // namespace cairn

@@ -50,5 +50,14 @@ TEST(RescueList, WhatIsNoLineIsNone) {
   EXPECT_FALSE(parse_rescue_line(line + "\\x4"));
 }
 
+TEST(RescueList, AFileThatWasBegunIsKnownByWhatItIsSavedIn) {
+  const std::string line = without_end(begun_line(entry_of("/a")));
+  EXPECT_EQ(parse_begun_line(line), "1");
+  EXPECT_FALSE(parse_rescue_line(line));
+  EXPECT_FALSE(parse_begun_line(without_end(rescue_line(entry_of("/a")))));
+  EXPECT_FALSE(parse_begun_line("begun\t1"));
+  EXPECT_FALSE(parse_begun_line("begun\t1\tx"));
+}
+
 }  // namespace
 }  // namespace cairn

@@ -250,6 +250,41 @@ def saved_by_a_rescue(work):
         subprocess.run(["umount", "-l", store], check=False)
 
 
+LIST_HEAD = ("# cairn rescue list 1: offset length saved-in size mtime-ns stored-mtime-ns device inode path why\n")
+MEGABYTE = 1 << 20
+
+
+def a_command_that_is_killed(work):
+    """`cairn rescue` may be killed after any of its writes, by the limit of a file's size here: the next call knows
+    that it was at work, and finishes."""
+    store = work / "store"
+    store.mkdir()
+    for killed_at in (1, MEGABYTE, 2 * MEGABYTE + 5, 4 * MEGABYTE - 1):
+        file, saved = store / "f", work / "saved"
+        file.write_bytes(b"old" * 1000)
+        saved.mkdir(mode=0o700)
+        (saved / "1").write_bytes(b"new!" * MEGABYTE)
+        status = file.stat()
+        (saved / "list").write_text(f"{LIST_HEAD}0\t{4 * MEGABYTE}\t1\t{4 * MEGABYTE}\t1700000000000000000\t"
+                                    f"{status.st_mtime_ns}\t{status.st_dev}\t{status.st_ino}\t{file}\tfull\n")
+        (saved / "list").chmod(0o600)
+        command = [under_cairn.CAIRN, "rescue", saved]
+        limit = max(killed_at, (saved / "list").stat().st_size + 100)
+        killed = subprocess.run(["prlimit", f"--fsize={limit}", *command], capture_output=True, text=True,
+                                check=False)
+        assert killed.returncode == -signal.SIGXFSZ, killed
+        if killed_at == 1:
+            # The word that it begins was cut off by a crash of the machine.
+            with open(saved / "list", "r+", encoding="utf-8") as out:
+                out.truncate(os.path.getsize(saved / "list") - 3)
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        again = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert again.returncode == 0 and not saved.exists(), f"killed at {killed_at}: {again}"
+        assert file.read_bytes() == b"new!" * MEGABYTE, f"killed at {killed_at}"
+        assert file.stat().st_mtime_ns == 1700000000000000000
+        file.unlink()
+
+
 def rescues_that_die(work):
     """A rescue may be killed, too: the next one goes on."""
     expected, store = native(work), work / "store"
@@ -402,7 +437,7 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
-SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, rescues_that_die,
+SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, a_command_that_is_killed, rescues_that_die,
           the_keeper_dies, both_die, a_vector_finds_out, a_wait_is_told]
 
 
