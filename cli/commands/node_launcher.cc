@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -57,13 +59,63 @@ constexpr std::array<const char*, 12> kNodeFiles = {"client.sock",
                                                     "old-log",
                                                     "durable-tier"};
 
-// Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
+// They mean nothing without their node.
+constexpr std::array<const char*, 3> kNodeFolders = {"scratch", "records", "heat"};
+
+// Removes the files and folders of a node directory, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {
   for (const char* name : kNodeFiles) ::unlink((paths.directory + "/" + name).c_str());
   std::error_code ignored;
-  std::filesystem::remove_all(paths.directory + "/scratch", ignored);
-  std::filesystem::remove_all(records_directory(paths), ignored);
+  for (const char* name : kNodeFolders)
+    std::filesystem::remove_all(paths.directory + "/" + name, ignored);
   ::rmdir(paths.directory.c_str());
+}
+
+// What a rescue has saved is the user's, and the only copy. It moves beside the node directory.
+void move_rescues_away(const NodePaths& paths) {
+  const std::string left = paths.directory + "/rescue";
+  if (::access(left.c_str(), F_OK) != 0) return;
+  std::string place = paths.directory + ".rescue";
+  for (unsigned suffix = 2; suffix < kPrivateNameSuffixMax; ++suffix) {
+    if (::renameat2(AT_FDCWD, left.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE) == 0) {
+      say(
+          fmt::format("what a rescue of the former node {} has saved is in {} now: `cairn rescue` "
+                      "with a directory there puts it in its place",
+                      paths.name, printable(place)));
+      return;
+    }
+    if (errno != EEXIST) break;
+    place = fmt::format("{}.rescue-{}", paths.directory, suffix);
+  }
+  throw Failure(fmt::format("{} has data that a rescue has saved, and cannot be moved to {}: {}",
+                            printable(left), printable(place), std::strerror(errno)),
+                "move it away, or choose another name for the node");
+}
+
+// The first name in a node directory that no node gives; empty: there is none.
+std::string foreign_name(const NodePaths& paths) {
+  const auto is_one_of = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(paths.directory, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!is_one_of(kNodeFiles, name) && !is_one_of(kNodeFolders, name)) return name;
+  }
+  return "";
+}
+
+// The service is gone; whatever it held in memory went with it.
+void replace_node_directory(const NodePaths& paths) {
+  move_rescues_away(paths);
+  if (const std::string name = foreign_name(paths); !name.empty()) {
+    throw Failure(
+        fmt::format("the directory of the former node {} has {} in it, which is no node's",
+                    paths.name, printable(paths.directory + "/" + name)),
+        "move it away, or choose another name for the node");
+  }
+  remove_node_directory(paths);
 }
 
 // Two `cairn up` of the same name at the same time: one creates the directory while the other still
@@ -96,8 +148,7 @@ void create_node_directory(const NodePaths& paths) {
                       "down --node {0}`, or choose another name",
                       paths.name));
     }
-    // Its service is gone; whatever it held in memory went with it.
-    remove_node_directory(paths);
+    replace_node_directory(paths);
     if (::mkdir(paths.directory.c_str(), 0700) == 0) return;
   }
   const int error = errno;

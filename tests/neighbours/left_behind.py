@@ -96,6 +96,28 @@ def programs_that_outlive_the_launcher_keep_the_node():
         check((place.work / "copy").read_text() == "one\n", "the last program's file is not stored")
 
 
+def a_name_can_be_used_again_after_any_death():
+    with Place("left-name") as place:
+        left = place.root / "again"
+        for folder in ("heat", "scratch/1", "records", "rescue/again-1"):
+            (left / folder).mkdir(parents=True)
+        (left / "heat/1-2-3.heat").write_text("worthless")
+        (left / "rescue/again-1/1").write_text("the only copy")
+        for name in ("node.log", "mine"):
+            (left / name).write_text("what happened")
+        refused = place.cairn("up", "--name", "again", "--ram", "16M")
+        check(refused.returncode != 0 and b"mine" in refused.stderr, f"no word of what is in the way: {refused}")
+        check((left / "node.log").exists(), "the log of the dead node is gone, and no node in its place")
+        (left / "mine").unlink()
+        for turn in range(2):
+            up = place.cairn("up", "--name", "again", "--ram", "16M")
+            check(up.returncode == 0, f"the name cannot be used again: {up}")
+            check(place.cairn("down", "--node", "again").returncode == 0, "cairn down fails")
+            check(not left.exists(), f"left after `down`: {list(left.glob('*'))}")
+        saved = place.root / "again.rescue/again-1/1"
+        check(saved.read_text() == "the only copy", "what a rescue has saved is gone")
+
+
 def a_node_that_was_asked_for_stays():
     with Place("left-up") as place:
         check(place.cairn("up", "--name", "kept", "--ram", "16M").returncode == 0, "cairn up fails")
@@ -110,4 +132,5 @@ def a_node_that_was_asked_for_stays():
 if __name__ == "__main__":
     sys.exit(play([launcher_killed_at_every_step_of_the_start, launcher_killed_at_any_moment,
                    launcher_stopped_between_ready_and_the_run, clients_killed_with_the_launcher,
+                   a_name_can_be_used_again_after_any_death,
                    programs_that_outlive_the_launcher_keep_the_node, a_node_that_was_asked_for_stays]))
