@@ -174,11 +174,22 @@ void ControlServer::stop() {
     acceptor_.join();
   }
   {
-    const std::lock_guard lock(mutex_);
-    for (const Connection& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RD);
+    std::unique_lock lock(mutex_);
+    shut_all(SHUT_RD);
+    (void)ended_.wait_for(lock, kAnswerPatience, [this] {
+      return std::ranges::all_of(connections_,
+                                 [](const Connection& each) { return each.done.load(); });
+    });
+    shut_all(SHUT_RDWR);
   }
   join_finished(true);
   CAIRN_CHECK(connections_.empty());  // nobody else is left who could add one
+}
+
+// Requires: the mutex.
+void ControlServer::shut_all(int directions) {
+  for (const Connection& connection : connections_)
+    (void)::shutdown(connection.socket.get(), directions);
 }
 
 void ControlServer::accept_loop() {
@@ -242,7 +253,9 @@ void ControlServer::converse(Connection& connection) {
   handler_.on_close(connection.session);
   // The peer must see the end of file now, not when the next connection comes.
   ::shutdown(socket, SHUT_RDWR);
+  const std::lock_guard lock(mutex_);
   connection.done.store(true);
+  ended_.notify_all();
 }
 
 // Answers the lines that are whole, and leaves the rest; `searched` bytes have no end of a line.

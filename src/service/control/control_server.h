@@ -34,6 +34,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -96,6 +98,8 @@ class ControlServer {
   // Commands name files: a hundred thousand of them, each with a long path, are well below this.
   static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
+  // Of the server at its end, with those who do not read their answers.
+  static constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
   // In front of the end of a line that its writer did not live to finish: it means nothing.
   static constexpr char kCancel = '\x18';
@@ -112,7 +116,8 @@ class ControlServer {
   // The socket's name is gone: listens at `socket_path` from now on. While it runs, by the thread
   // that started it.
   Status listen_again(const std::string& socket_path);
-  // Ends all conversations; requests under way are waited for.
+  // Ends all conversations; requests under way are waited for, for kAnswerPatience also by clients
+  // that do not read.
   void stop();
 
  private:
@@ -136,6 +141,7 @@ class ControlServer {
   void converse(Connection& connection);
   bool take_lines(Connection& connection, std::string* received, std::size_t searched);
   void answer(Connection& connection, const std::string& line);
+  void shut_all(int directions);
   void join_finished(bool all);
 
   ControlHandler& handler_;
@@ -146,6 +152,7 @@ class ControlServer {
   std::thread acceptor_;
   std::uint64_t last_session_ = 0;  // before the acceptor runs, then its own
   std::mutex mutex_;
+  std::condition_variable ended_;  // one of the conversations
   std::list<Connection> connections_;
 };
 

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 
 #include "base/testing/temporary_folder.h"
@@ -84,6 +85,20 @@ TEST_F(ControlServing, AConnectionWithoutAThreadHearsWhy) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// It would keep the node from its end.
+TEST_F(ControlServing, AClientThatDoesNotReadKeepsNobodyFromTheEnd) {
+  ControlServer server(echo_);
+  ASSERT_TRUE(server.start(path()));
+  const Client greedy(path());
+  while (greedy.say(R"({"command":"status","length":100000})", MSG_DONTWAIT)) continue;
+  const Client patient(path());
+  EXPECT_NE(patient.ask("status").find("done"), std::string::npos);
+  const auto began = std::chrono::steady_clock::now();
+  server.stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
+  EXPECT_EQ(patient.hear(), "");
 }
 
 }  // namespace

@@ -269,7 +269,11 @@ class Service {
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     reader_.stop();
-    control_.stop();
+    {
+      // A request that does not end keeps nothing from the store.
+      const EndBound of_requests(std::chrono::seconds(kEndSeconds), status, heritage_.life);
+      control_.stop();
+    }
     requests_.stop();
     if (!at_once) durability_.finish();
     durability_.stop();
