@@ -38,10 +38,10 @@ mkdir -p "$tier"
 if [ -n "$quick" ]; then
   # The suites of `./dev check` have most of these as tests of their own: here they show that the long form works.
   scripts=2 operations=4000 kills=100 suite_seeds=1 model_steps=3000 mode_seeds=1 mode_operations=300
-  learner_events=500000 hostile_rounds=2 crash_kills=40 crash_seconds=25 power_cuts=300
+  learner_events=500000 hostile_rounds=2 crash_kills=40 crash_seconds=25 power_cuts=300 selections=3000
 else
   scripts=200 operations=50000 kills=25000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
-  learner_events=100000000 hostile_rounds=500 crash_kills=50000 crash_seconds=86400 power_cuts=10000
+  learner_events=100000000 hostile_rounds=500 crash_kills=50000 crash_seconds=86400 power_cuts=10000 selections=60000
 fi
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
@@ -59,6 +59,8 @@ part "differential, every mode and policy" python3 tests/differential/run.py --c
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 14400
 part "crash points" python3 tests/faults/crash_points.py --kills "${CAIRN_SOAK_KILLS:-$crash_kills}" \
   --seconds $crash_seconds --seed "$seed"
+# 20,000 with each size of the tiers.
+part "selections of datasets" python3 tests/arrays/selections.py --selections $selections --seed "$seed"
 part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
 part "hostile client" env CAIRN_SEED="$((seed % 1000000))" CAIRN_HOSTILE_ROUNDS=$hostile_rounds \
   build/release/tests/test_multiprocess_hostile_arena --gtest_brief=1
