@@ -116,6 +116,20 @@ def what_is_written_is_left_to_hdf5(scene):
     assert later["left"] == {"the file is open for writing or SWMR": 1} and later["served_reads"] == 0, later
 
 
+def what_others_may_write_is_left_to_hdf5(scene):
+    why = "a program has the file open for writing, or past the buffer"
+    text, _ = report_of(scene, "read_beside_a_writer")
+    assert f"3 left to HDF5: 3 {why}\n" in text, text
+    found = scene.arrays()
+    for name in ("/packed", "/fields/rows"):
+        assert found[name]["left"] == {why: 3} and found[name]["served_reads"] == 0, found[name]
+    scene.run("read_over_a_change")
+    changed = {"the file has changed since it was opened": 2, "not in the tiers yet": 1, why: 3}
+    found = scene.arrays()
+    for name in ("/packed", "/fields/rows"):
+        assert found[name]["left"] == changed, found[name]
+
+
 def a_process_tells_of_a_bounded_number(scene):
     scene.run("hundreds")
     found = scene.arrays(name="many.h5")
@@ -362,7 +376,7 @@ def a_wrong_hint_does_not_stay(scene):
 
 
 SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
-          a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
+          what_others_may_write_is_left_to_hdf5, a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
           datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list,
           the_chunks_of_one_answer_are_bounded, a_name_that_is_no_text_is_found, what_cannot_be_shown_is_named,
           chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,

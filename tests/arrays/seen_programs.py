@@ -5,6 +5,7 @@ Usage: seen_programs.py NAME
 """
 
 import shutil
+import subprocess
 import sys
 import time
 
@@ -68,6 +69,30 @@ def write_and_read():
     with h5py.File("a.h5", "r+") as file:
         file["later"][:100] = 5
         print(file["later"][:10].sum())
+
+
+def read_both(file, times):
+    for _ in range(times):
+        file["packed"][...]
+        file["fields/rows"][:CHUNK, :CHUNK]
+
+
+def read_beside_a_writer():
+    """Another process may write the file, and does not."""
+    opener = "import os, sys; f = os.open('a.h5', os.O_RDWR); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", opener], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        with h5py.File("a.h5", "r") as file:
+            read_both(file, 3)
+        writer.stdin.close()
+
+
+def read_over_a_change():
+    """Another process changes the file while this one has it open."""
+    with h5py.File("a.h5", "r") as file:
+        read_both(file, 1)
+        subprocess.run([sys.executable, "-c", "import os; os.utime('a.h5')"], check=True)
+        read_both(file, 2)
 
 
 def end_by_itself():

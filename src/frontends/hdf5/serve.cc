@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/serve.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include <algorithm>
@@ -104,6 +105,22 @@ bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   return is_served;
 }
 
+// The tiers did not have the cells: may they have any of this version of the file?
+LeftReason why_not_there(const OpenFile& file, LeftReason otherwise) {
+  CairnRegion none{};
+  none.descriptor = file.source.descriptor;
+  none.bytes = 1;
+  none.version = file.source.version;
+  switch (region_calls()->read(&none, nullptr, 0)) {
+    case -ENOTSUP:
+      return LeftReason::kWriter;
+    case -ESTALE:
+      return LeftReason::kChanged;
+    default:
+      return otherwise;
+  }
+}
+
 bool serve_if_fit(Dataset& dataset, const DatasetRead& read) {
   CAIRN_DCHECK(dataset.kind == Kind::kDataset);
   CAIRN_DCHECK(dataset.lower != nullptr);
@@ -125,6 +142,8 @@ bool serve(Dataset& dataset, const DatasetRead& read) {
   ReadNews* news = ReadNews::of(dataset, read.transfer);
   const bool is_served = serve_if_fit(dataset, read);
   if (news == nullptr) return is_served;
+  if (news->left == LeftReason::kNotThere || news->left == LeftReason::kCheap)
+    news->left = why_not_there(*dataset.file, news->left);
   news->count_read(is_served);
   news->tell_sometimes(dataset, read.transfer);
   return is_served;

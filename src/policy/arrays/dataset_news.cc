@@ -43,6 +43,10 @@ const char* text_of(LeftReason reason) {
       return "unpacking is cheaper";
     case LeftReason::kNoRoom:
       return "the tiers are too small to keep chunks until they are read again";
+    case LeftReason::kWriter:
+      return "a program has the file open for writing, or past the buffer";
+    case LeftReason::kChanged:
+      return "the file has changed since it was opened";
     case LeftReason::kNone:
     case LeftReason::kCount:
       break;
