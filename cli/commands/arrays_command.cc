@@ -67,13 +67,27 @@ bool has_cells(const Json& numbers) {
   return false;
 }
 
-std::string ghost_text(const Json& dataset) {
-  const Json& before = member(dataset, "ghost_before");
-  const Json& behind = member(dataset, "ghost_behind");
+std::string ghost_text(const Json& grid) {
+  const Json& before = member(grid, "ghost_before");
+  const Json& behind = member(grid, "ghost_behind");
   if (!has_cells(before) && !has_cells(behind)) return "";
   if (before == behind) return ", ghost zone " + numbers_text(before);
   return fmt::format(", ghost zone {} before and {} behind", numbers_text(before),
                      numbers_text(behind));
+}
+
+// `grid`: a dataset, or one of its earlier grids.
+std::string shape_text(const Json& grid) {
+  return numbers_text(member(grid, "chunk")) + ghost_text(grid);
+}
+
+std::string cached_text(const Json& grid) {
+  const uint64_t chunks = unsigned_field(grid, "chunks");
+  const uint64_t looked_at = unsigned_field(grid, "chunks_looked_at");
+  const std::string of = looked_at == chunks ? std::to_string(chunks)
+                                             : fmt::format("the first {} of {}", looked_at, chunks);
+  return fmt::format("{} of {} chunks, {}", unsigned_field(grid, "cached_chunks"), of,
+                     format_size(unsigned_field(grid, "cached_bytes")));
 }
 
 const Json& one_of(const Json& datasets) {
@@ -127,17 +141,11 @@ std::string dataset_text(const Json& dataset) {
   std::string text = head_text(dataset);
   if (const std::string why = text_field(dataset, "not_served"); !why.empty())
     text += fmt::format("  left to HDF5: {}\n", printable(why));
-  const uint64_t chunks = unsigned_field(dataset, "chunks");
-  if (chunks != 0) {
-    text += fmt::format("  chunks    {}{}\n", numbers_text(member(dataset, "chunk")),
-                        ghost_text(dataset));
-    const uint64_t looked_at = unsigned_field(dataset, "chunks_looked_at");
-    const std::string of = looked_at == chunks
-                               ? std::to_string(chunks)
-                               : fmt::format("the first {} of {}", looked_at, chunks);
-    text +=
-        fmt::format("  cached    {} of {} chunks, {}\n", unsigned_field(dataset, "cached_chunks"),
-                    of, format_size(unsigned_field(dataset, "cached_bytes")));
+  if (unsigned_field(dataset, "chunks") != 0) {
+    text += fmt::format("  chunks    {}\n", shape_text(dataset));
+    text += fmt::format("  cached    {}\n", cached_text(dataset));
+    for (const Json& grid : member(dataset, "earlier"))
+      text += fmt::format("  earlier   {}: {}\n", shape_text(grid), cached_text(grid));
     if (const uint64_t ahead = unsigned_field(dataset, "unpacked_ahead"); ahead != 0)
       text += fmt::format("  ahead     {} chunks unpacked before they were read\n", ahead);
   } else if (text_field(dataset, "not_served").empty()) {

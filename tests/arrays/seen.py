@@ -16,6 +16,7 @@ sys.path.insert(0, str(stage.HERE.parent / "modes"))
 from scene import Node  # noqa: E402
 
 PROGRAMS = stage.HERE / "seen_programs.py"
+ROWS = "fields/rows chunk=[256,256]"
 SECONDS = 120
 
 
@@ -102,6 +103,21 @@ def datasets_are_as_the_file_has_them(scene):
     scene.run("read_by_address")
     assert scene.arrays("--dataset", "/packed")["/packed"]["served_reads"] == 7
     assert scene.arrays()[""]["served_reads"] == 1
+
+
+def chunks_of_an_earlier_shape_are_shown(scene):
+    scene.run("two_boxes", "--array", f"a.h5:/{ROWS}")
+    before = scene.arrays("--dataset", "/fields/rows")["/fields/rows"]
+    assert before["chunk"] == [256, 256] and before["cached_chunks"] > 0 and before["earlier"] == [], before
+    scene.run("read_strips")
+    rows = scene.arrays("--dataset", "/fields/rows")["/fields/rows"]
+    assert rows["chunk"] == [128, 512] and rows["cached_chunks"] >= 8, rows
+    earlier = {tuple(grid["chunk"]): grid for grid in rows["earlier"]}[256, 256]
+    assert earlier["ghost_before"] == [0, 0] and earlier["grid"] == [8, 4] and earlier["chunks"] == 32, earlier
+    assert earlier["cached_chunks"] == len(earlier["cached"]) >= before["cached_chunks"], (earlier, before)
+    assert all(grid["cached_chunks"] > 0 for grid in rows["earlier"]), rows
+    text = scene.cairn("arrays", "--node", "n", scene.path(), "--dataset", "/fields/rows")
+    assert f"  earlier   256 x 256: {earlier['cached_chunks']} of 32 chunks, " in text, text
 
 
 def each_read_counts_once(scene):
@@ -239,9 +255,6 @@ def one_dataset_is_explained(scene):
     assert "no program has read /none" in scene.refused("explain", scene.path(), "--dataset", "/none")
 
 
-ROWS = "fields/rows chunk=[256,256]"
-
-
 def served_of_rows(scene, *hints):
     options = [word for hint in hints for word in ("--array", hint)]
     text, arrays = report_of(scene, "two_boxes", *options)
@@ -375,8 +388,9 @@ def a_wrong_hint_does_not_stay(scene):
     assert rows["chunk"] == [256, 256] and rows["ghost_before"] == [2, 2] and rows["served_reads"] >= 16, rows
 
 
-SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
-          what_others_may_write_is_left_to_hdf5, a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
+SCENES = (datasets_are_as_the_file_has_them, chunks_of_an_earlier_shape_are_shown, each_read_counts_once,
+          what_is_written_is_left_to_hdf5, what_others_may_write_is_left_to_hdf5,
+          a_process_tells_of_a_bounded_number, a_close_loses_nothing_in_a_burst,
           datasets_that_come_and_go_keep_their_names, datasets_of_one_name_are_one_list,
           the_chunks_of_one_answer_are_bounded, a_name_that_is_no_text_is_found, what_cannot_be_shown_is_named,
           chunks_are_drawn, the_report_says_what_was_served_and_why_not, one_dataset_is_explained,

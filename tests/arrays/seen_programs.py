@@ -58,6 +58,17 @@ def read_all():
             file[name][...]
 
 
+def read_strips():
+    """In boxes of another shape than those of the other programs."""
+    with h5py.File("a.h5", "r") as file:
+        rows = file["fields/rows"]
+        for _ in range(3):
+            for row in range(0, ROWS, 128):
+                for column in range(0, COLUMNS, 512):
+                    rows[row:row + 128, column:column + 512]
+                    time.sleep(0.005)
+
+
 def read_by_address():
     """HDF5 has no path of an object that is opened by its address, and would look for one everywhere."""
     with h5py.File("a.h5", "r") as file:

@@ -73,17 +73,17 @@ Json description(const ArrayBook::Entry& entry) {
 
 }  // namespace
 
-std::optional<ChunkGrid> ArrayReport::grid_of(ObjectIndex file, const DatasetNews& dataset) const {
-  if (dataset.unfit != LeftReason::kNone || dataset.shape.size() == 0) return std::nullopt;
+std::vector<ChunkGrid> ArrayReport::grids_of(ObjectIndex file, const DatasetNews& dataset) const {
+  if (dataset.unfit != LeftReason::kNone || dataset.shape.size() == 0) return {};
   if (dataset.layout == Layout::kContiguous)
-    return from_.gatherer.grid_of(file, {dataset.shape, dataset.cell_bytes, dataset.offset});
-  if (dataset.chunk.size() != dataset.shape.size()) return std::nullopt;
+    return from_.gatherer.grids_of(file, {dataset.shape, dataset.cell_bytes, dataset.offset});
+  if (dataset.chunk.size() != dataset.shape.size()) return {};
   // As the connector has it: a dataset that grows may be smaller than its chunk.
   arrays::Coordinates chunk = dataset.chunk;
   for (std::size_t at = 0; at < chunk.size(); ++at)
     chunk[at] = std::min(chunk[at], dataset.shape[at]);
   auto grid = ChunkGrid::of(dataset.shape, arrays::ChunkShape::plain(chunk));
-  return grid ? std::optional(*grid) : std::nullopt;
+  return grid ? std::vector{*grid} : std::vector<ChunkGrid>();
 }
 
 // The object of a chunk that the tiers have something of.
@@ -109,21 +109,20 @@ ObjectIndex ArrayReport::chunk(ObjectIndex file, const DatasetNews& dataset, con
   return is_cached ? found : ObjectIndex::kNone;
 }
 
-Json ArrayReport::chunks_of(ObjectIndex file, const DatasetNews& dataset, const ChunkGrid& grid,
-                            std::uint64_t looked_at, bool names_chunks) const {
+Json ArrayReport::chunks_of(Search* search, const ChunkGrid& grid, std::uint64_t looked_at) const {
   CAIRN_DCHECK(looked_at <= grid.chunks());
   Json json = Json::object();
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;
   Json cached = Json::array();
   for (std::uint64_t number = 0; number < looked_at; ++number) {
-    const ObjectIndex found = chunk(file, dataset, grid, number);
-    if (found == ObjectIndex::kNone) continue;
+    const ObjectIndex found = chunk(search->file, search->dataset, grid, number);
+    if (found == ObjectIndex::kNone || !search->found.insert(found).second) continue;
     const Object& region = from_.memory.objects().at(found);
     ++chunks;
     bytes += std::min(region.size.load(), region.blocks.load() * kBlockBytes);
     const BucketIndex bucket = from_.memory.directory().find(found, BlockNumber{});
-    if (names_chunks) {
+    if (search->names_chunks) {
       cached.push_back({number, bucket == BucketIndex::kNone
                                     ? std::string()
                                     : tier_name(from_.config, raw(from_.memory.tier_of(bucket)))});
@@ -134,12 +133,29 @@ Json ArrayReport::chunks_of(ObjectIndex file, const DatasetNews& dataset, const 
   json["ghost_before"] = numbers(grid.shape().ghost.before);
   json["ghost_behind"] = numbers(grid.shape().ghost.behind);
   json["origin"] = numbers(grid.shape().origin);
-  json["grid"] = numbers(grid.chunks_of(arrays::whole(dataset.shape)).count);
+  json["grid"] = numbers(grid.chunks_of(arrays::whole(search->dataset.shape)).count);
   json["chunks"] = grid.chunks();
   json["chunks_looked_at"] = looked_at;
   json["cached_chunks"] = chunks;
   json["cached_bytes"] = bytes;
-  if (names_chunks) json["cached"] = std::move(cached);
+  if (search->names_chunks) json["cached"] = std::move(cached);
+  return json;
+}
+
+Json ArrayReport::cached_of(Search search, const std::vector<ChunkGrid>& grids,
+                            std::uint64_t most) const {
+  CAIRN_CHECK(!grids.empty());
+  Json json;
+  Json earlier = Json::array();
+  for (const ChunkGrid& grid : grids) {
+    Json chunks = chunks_of(&search, grid, std::min(grid.chunks(), most));
+    if (&grid == &grids.front()) {
+      json = std::move(chunks);
+    } else if (chunks["cached_chunks"] != 0) {
+      earlier.push_back(std::move(chunks));
+    }
+  }
+  json["earlier"] = std::move(earlier);
   return json;
 }
 
@@ -152,23 +168,22 @@ Json ArrayReport::of_file(const Question& question) const {
       return !entry.total.is_named(question.dataset);
     });
   }
-  std::vector<std::optional<ChunkGrid>> grids;
+  std::vector<std::vector<ChunkGrid>> grids;
   std::vector<std::uint64_t> chunks;
   for (const ArrayBook::Entry& entry : entries) {
-    grids.push_back(file == ObjectIndex::kNone ? std::nullopt : grid_of(file, entry.total));
-    chunks.push_back(grids.back() ? grids.back()->chunks() : 0);
+    grids.push_back(file == ObjectIndex::kNone ? std::vector<ChunkGrid>()
+                                               : grids_of(file, entry.total));
+    for (const ChunkGrid& grid : grids.back()) chunks.push_back(grid.chunks());
   }
   const std::uint64_t most = most_for_each(chunks, kChunksMax);
   Json list = Json::array();
   for (std::size_t at = 0; at < entries.size(); ++at) {
+    const DatasetNews& total = entries[at].total;
     Json dataset = description(entries[at]);
-    if (grids[at] && entries[at].total.layout == Layout::kChunked)
-      dataset["unpacked_ahead"] =
-          from_.gatherer.unpacker().unpacked_of(file, entries[at].total.token);
-    if (const auto& grid = grids[at]) {
-      dataset.update(chunks_of(file, entries[at].total, *grid, std::min(grid->chunks(), most),
-                               question.names_chunks));
-    }
+    if (!grids[at].empty() && total.layout == Layout::kChunked)
+      dataset["unpacked_ahead"] = from_.gatherer.unpacker().unpacked_of(file, total.token);
+    if (!grids[at].empty())
+      dataset.update(cached_of({file, total, question.names_chunks}, grids[at], most));
     list.push_back(std::move(dataset));
   }
   return list;

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "base/node_config.h"
 #include "memory/tiers/node_memory.h"
@@ -55,11 +56,23 @@ class ArrayReport {
   Json of_run(std::uint32_t run) const;
 
  private:
-  std::optional<arrays::ChunkGrid> grid_of(ObjectIndex file,
-                                           const arrays::DatasetNews& dataset) const;
+  // One for the chunks of a dataset.
+  struct Search {
+    ObjectIndex file;
+    const arrays::DatasetNews& dataset;
+    bool names_chunks;
+    std::unordered_set<ObjectIndex> found{};  // a region may be a chunk of two grids
+  };
+
+  // The present one first.
+  std::vector<arrays::ChunkGrid> grids_of(ObjectIndex file,
+                                          const arrays::DatasetNews& dataset) const;
+  // The chunks of the first grid, and of each later one that has any in the tiers. Looks for the
+  // first `most` chunks of each. Requires: a grid.
+  Json cached_of(Search search, const std::vector<arrays::ChunkGrid>& grids,
+                 std::uint64_t most) const;
   // Looks for the first `looked_at` in the tiers.
-  Json chunks_of(ObjectIndex file, const arrays::DatasetNews& dataset,
-                 const arrays::ChunkGrid& grid, std::uint64_t looked_at, bool names_chunks) const;
+  Json chunks_of(Search* search, const arrays::ChunkGrid& grid, std::uint64_t looked_at) const;
   ObjectIndex chunk(ObjectIndex file, const arrays::DatasetNews& dataset,
                     const arrays::ChunkGrid& grid, std::uint64_t number) const;
 

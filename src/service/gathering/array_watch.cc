@@ -15,7 +15,15 @@ ArrayWatch::ArrayWatch(const arrays::FileArray& array) : array_(array), learner_
 
 void ArrayWatch::expect(const arrays::ChunkGrid& grid) {
   CAIRN_DCHECK(grid.array() == array_.shape);
-  if (grid_) return;
+  if (!grid_) change_grid(grid);
+}
+
+void ArrayWatch::change_grid(const arrays::ChunkGrid& grid) {
+  if (grid_) earlier_.push_front(*grid_);
+  std::erase_if(earlier_,
+                [&](const arrays::ChunkGrid& each) { return each.shape() == grid.shape(); });
+  if (earlier_.size() > kEarlierGridsMax) earlier_.pop_back();
+  CAIRN_DCHECK(earlier_.size() <= kEarlierGridsMax);
   grid_ = grid;
   ahead_.emplace(grid_->chunks());
   is_new_grid_ = true;
@@ -74,9 +82,7 @@ bool ArrayWatch::learn(const Box& box) {
   if (!shape || (grid_ && grid_->shape() == *shape)) return false;
   auto grid = arrays::ChunkGrid::of(array_.shape, *shape);
   if (!grid) return false;
-  grid_ = *grid;
-  ahead_.emplace(grid_->chunks());
-  is_new_grid_ = true;
+  change_grid(*grid);
   return true;
 }
 

@@ -29,6 +29,8 @@ class ArrayWatch {
   const arrays::FileArray& array() const { return array_; }
   // None before the first boxes have shown it.
   const arrays::ChunkGrid* grid() const { return grid_ ? &*grid_ : nullptr; }
+  // Those before it, the latest first. The tiers may still have chunks of theirs.
+  const std::deque<arrays::ChunkGrid>& earlier_grids() const { return earlier_; }
   // Whether the grid is another one than at the last such question.
   bool take_new_grid() { return std::exchange(is_new_grid_, false); }
   // Whether some box of the array has been read twice: then others may be, too.
@@ -50,17 +52,22 @@ class ArrayWatch {
     arrays::Box box;
   };
 
+  // The watch forgets older ones.
+  static constexpr std::size_t kEarlierGridsMax = 8;
+
   // Boxes that are known again; of more, all are forgotten.
   static constexpr std::size_t kBoxesKnown = 16384;
 
   void note_read(const arrays::Box& box);
   // Whether the grid is another one now.
   bool learn(const arrays::Box& box);
+  void change_grid(const arrays::ChunkGrid& grid);
   void expect_after(const Read& read, std::vector<arrays::Box>* next);
 
   arrays::FileArray array_;
   arrays::ShapeLearner learner_;
   std::optional<arrays::ChunkGrid> grid_;
+  std::deque<arrays::ChunkGrid> earlier_;
   std::optional<arrays::ChunkAhead> ahead_;
   std::deque<Read> reads_;  // the latest last
   bool is_new_grid_ = false;

@@ -73,6 +73,34 @@ TEST(ArrayWatch, TheSecondReadOfABoxShowsThatItIsReadAgain) {
   EXPECT_FALSE(plane.watch.take_new_grid()) << "it has taught nothing new";
 }
 
+TEST(ArrayWatch, EarlierGridsAreKeptOnceAndTheEarliestAreForgotten) {
+  const auto grid_of = [](std::uint64_t side) {
+    return *ChunkGrid::of({4096, 4096}, ChunkShape::plain({side, side}));
+  };
+  ArrayWatch watch({{4096, 4096}, 8, 0});
+  watch.expect(grid_of(4096));
+  const auto read_all = [&](std::uint64_t side) {
+    const ChunkGrid grid = grid_of(side);
+    for (std::uint64_t number = 0; number < grid.chunks(); ++number)
+      (void)watch.observe(1, grid.chunk(number));
+    EXPECT_EQ(watch.grid()->shape(), grid.shape()) << side;
+  };
+  const auto times_kept = [&](std::uint64_t side) {
+    return std::ranges::count_if(watch.earlier_grids(), [&](const ChunkGrid& each) {
+      return each.shape() == grid_of(side).shape();
+    });
+  };
+  read_all(512);
+  EXPECT_EQ(times_kept(4096), 1);
+  EXPECT_EQ(times_kept(512), 0) << "it is the present one";
+  read_all(256);
+  EXPECT_EQ(times_kept(512), 1);
+  EXPECT_EQ(times_kept(256), 0);
+  for (const std::uint64_t side : {128U, 64U, 32U}) read_all(side);
+  EXPECT_EQ(times_kept(4096), 0);
+  EXPECT_LE(watch.earlier_grids().size(), 8u);
+}
+
 TEST(ArrayWatch, ReadsInNoOrderCauseNothing) {
   ArrayWatch watch({{4096, 4096}, 8, 0});
   std::size_t expected = 0;

@@ -64,8 +64,9 @@ class ChunkGatherer {
   const ChunkUnpacker& unpacker() const { return unpacker_; }
   // A user says in what chunks programs will read the array, of the file's present version.
   void expect(ObjectIndex file, const arrays::FileArray& array, const arrays::ChunkGrid& grid);
-  // The grid that the array's boxes have shown; none where they have not, or nobody reads it.
-  std::optional<arrays::ChunkGrid> grid_of(ObjectIndex file, const arrays::FileArray& array) const;
+  // The grids that the array's boxes have shown, the present one first; none where they have not,
+  // or nobody reads it.
+  std::vector<arrays::ChunkGrid> grids_of(ObjectIndex file, const arrays::FileArray& array) const;
   // Until all that is waiting now is gathered or given up. For tests.
   void await_quiet();
 

@@ -49,14 +49,17 @@ void ChunkGatherer::expect(ObjectIndex file, const arrays::FileArray& array,
   watch_of(file, version, array).expect(grid);
 }
 
-std::optional<arrays::ChunkGrid> ChunkGatherer::grid_of(ObjectIndex file,
-                                                        const arrays::FileArray& array) const {
+std::vector<arrays::ChunkGrid> ChunkGatherer::grids_of(ObjectIndex file,
+                                                       const arrays::FileArray& array) const {
   const std::lock_guard lock(mutex_);
   for (const Watched& each : watched_) {
     if (each.file != file || each.watch.array() != array || each.watch.grid() == nullptr) continue;
-    return *each.watch.grid();
+    std::vector<arrays::ChunkGrid> grids{*each.watch.grid()};
+    const auto& earlier = each.watch.earlier_grids();
+    grids.insert(grids.end(), earlier.begin(), earlier.end());
+    return grids;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace cairn::node
