@@ -197,10 +197,14 @@ unsigned hdf5_interface(const std::string& name) {
   return 0;
 }
 
-void note_old_hdf5(const std::string& name, ProgramCheck* check) {
+bool is_old_hdf5(const std::string& name) {
   constexpr unsigned kLoadsConnectors = 300;
   const unsigned interface = hdf5_interface(name);
-  if (interface == 0 || interface >= kLoadsConnectors) return;
+  return interface != 0 && interface < kLoadsConnectors;
+}
+
+void note_old_hdf5(const std::string& name, ProgramCheck* check) {
+  if (!is_old_hdf5(name)) return;
   check->notes.push_back(name +
                          " is HDF5 older than 1.14, which loads no connector: its files are "
                          "buffered as bytes, without chunks of arrays");
@@ -244,6 +248,16 @@ std::vector<std::string> uncovered_symbols(const std::vector<std::string>& impor
 ProgramCheck check_loading(const std::string& path) {
   ElfFile ignored;
   return check_deciding_file(path, ElfParts::kHeaders, &ignored);
+}
+
+std::string old_hdf5_of(const std::string& path) {
+  ElfFile file;
+  const ProgramCheck check = check_deciding_file(path, ElfParts::kHeaders, &file);
+  if (!check.can_be_buffered) return "";
+  const std::vector<std::string> libraries = list_libraries(file.interpreter, check.path);
+  const auto found = std::ranges::find_if(
+      libraries, [](const std::string& library) { return is_old_hdf5(base_name(library)); });
+  return found == libraries.end() ? "" : base_name(*found);
 }
 
 ProgramCheck check_program(const std::string& path, const std::vector<std::string>& covered) {

@@ -39,6 +39,10 @@ ProgramCheck check_program(const std::string& path, const std::vector<std::strin
 // The same, as far as `reason`: whether the library can be loaded into the program at all.
 ProgramCheck check_loading(const std::string& path);
 
+// The name of an HDF5 that the program is linked to and that is too old for Cairn's connector;
+// empty where there is none. Follows scripts as check_program() does.
+std::string old_hdf5_of(const std::string& path);
+
 // The calls of libc that read or change file data, sizes, times or descriptors, and so must be
 // covered; sorted. Calls on names alone (mkdir, opendir) need no cover, because the kernel keeps
 // the names.

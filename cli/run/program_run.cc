@@ -220,6 +220,7 @@ int ProgramRun::finish() {
     return finish_unconfirmed(failure);
   }
   find_reason_not_loaded();
+  find_old_hdf5();
   return finish_stored_or_not(bool_field(outcome_.end, "stored", false));
 }
 
@@ -296,6 +297,17 @@ void ProgramRun::find_reason_not_loaded() {
   // A program that can be buffered has simply not asked for any managed file.
   if (!check.can_be_buffered)
     outcome_.not_loaded_reason = fmt::format("{} {}", check.path, check.reason);
+}
+
+// Nobody tells the node of datasets that such an HDF5 reads.
+void ProgramRun::find_old_hdf5() {
+  const Json& report = member(outcome_.end, "report");
+  const bool says_how_it_went = options_.report || options_.report_descriptor >= 0;
+  const bool has_io =
+      unsigned_field(report, "read_bytes") > 0 || unsigned_field(report, "written_bytes") > 0;
+  if (options_.arrays == "off" || !says_how_it_went || !has_io) return;
+  if (!member(member(report, "arrays"), "datasets").empty()) return;
+  outcome_.old_hdf5 = old_hdf5_of(options_.program_path);
 }
 
 bool ProgramRun::end_node() const { return !options_.end_node || options_.end_node(); }

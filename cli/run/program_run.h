@@ -78,6 +78,7 @@ class ProgramRun {
   int finish_unconfirmed(const Failure& failure);
   int finish_rescued(const RescueNews& news);
   void find_reason_not_loaded();
+  void find_old_hdf5();
   bool end_node() const;
   bool wants_page() const;
   void take_history();

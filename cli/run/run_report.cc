@@ -164,6 +164,11 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
     if (const std::string arrays = array_line(report); !arrays.empty()) lines.push_back(arrays);
     for (std::string& line : array_lines(member(report, "arrays")))
       lines.push_back(std::move(line));
+    if (!outcome.old_hdf5.empty())
+      lines.push_back(
+          fmt::format("  arrays    buffered as bytes: {} is HDF5 older than 1.14, "
+                      "which loads no connector",
+                      printable(outcome.old_hdf5)));
     if (const std::string ahead = fetch_line(report); outcome.private_node && !ahead.empty())
       lines.push_back(ahead);
     if (unsigned_field(report, "written_bytes") > 0) lines.push_back(write_line(report));
@@ -265,6 +270,7 @@ Json report_json(const RunOutcome& outcome, int final_exit_status) {
       {"report", outcome.end.is_object() && outcome.end.contains("report") ? outcome.end["report"]
                                                                            : Json::object()}};
   if (!outcome.not_loaded_reason.empty()) json["not_loaded"] = outcome.not_loaded_reason;
+  if (!outcome.old_hdf5.empty()) json["old_hdf5"] = outcome.old_hdf5;
   if (outcome.foretold) {
     json[outcome.foretold->is_of_run ? "foretold_run_seconds" : "foretold_io_seconds"] = {
         {"expected", outcome.foretold->seconds},

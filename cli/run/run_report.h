@@ -33,6 +33,8 @@ struct RunOutcome {
   Json end = Json::object();  // the reply to run-end: stored, unstored, report
   // Why the library was never loaded into the program: "is statically linked". Empty when it was.
   std::string not_loaded_reason;
+  // The library of an HDF5 that cannot load the connector, where arrays were wanted.
+  std::string old_hdf5 = {};
   std::optional<Foretold> foretold = {};
 };
 

@@ -7,6 +7,7 @@ service.
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,33 @@ class Run(CommandTest):
                      "2 processes"):
             self.assertIn(text, result.stderr)
         self.assertEqual(self.cairn("run", "--node", name, "--no-report", "--", "true", check=0).stderr, "")
+
+    def test_hdf5_that_is_too_old_is_named(self):
+        compiler = shutil.which("cc")
+        if compiler is None:
+            self.skipTest("no C compiler")
+        for name, text in (("a", "int answer(void); int main(void) { return answer(); }"),
+                           ("hdf5", "int answer(void) { return 0; }")):
+            with open(os.path.join(self.work, name + ".c"), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        for number in (103, 310):
+            library = f"libhdf5_serial.so.{number}"
+            for line in (["-shared", "-o", library, f"-Wl,-soname,{library}", "hdf5.c"],
+                         ["-o", f"a{number}", "a.c", library, f"-Wl,-rpath,{self.work}"]):
+                subprocess.run([compiler, *line], check=True, cwd=self.work)
+        name = self.node()
+        self.behave(name, report={"read_bytes": 3 << 20})
+        said = "buffered as bytes: libhdf5_serial.so.103 is HDF5 older than 1.14, which loads no connector"
+        for program, options, is_said in (("a103", (), True), ("a103", ("--arrays", "off"), False),
+                                          ("a310", (), False)):
+            text = self.cairn("run", "--node", name, *options, "--", f"./{program}", check=0).stderr
+            self.assertEqual(said in text, is_said, text)
+        report = os.path.join(self.work, "report")
+        self.cairn("run", "--node", name, "--report-json", report, "--", "./a103", check=0)
+        with open(report, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["old_hdf5"], "libhdf5_serial.so.103")
+        self.behave(name, report={})
+        self.assertEqual(self.cairn("run", "--node", name, "--", "./a103", check=0).stderr, "")
 
     def test_library_that_was_not_loaded_is_explained(self):
         name = self.node(attached=False)
