@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An analysis of an array on a throttled disk, end to end, whose node service is killed in the middle.
 
-Its successor learns the arrays anew. With and without the death in turns; all begin with cold caches.
+Its successor goes on in the grids that the node has learned (memory/tiers/array_board.h).
+With and without the death in turns; all begin with cold caches.
 """
 import os
 import signal

@@ -52,8 +52,9 @@ class Orders {
     ControlClient client(select_node(node));
     const Json reply = client.request(
         {{"command", "declare"}, {"path", path_}, {"fingerprint", std::to_string(fingerprint_)}});
-    print(fmt::format("declared: {} orders, for files that are opened from now on\n",
-                      unsigned_field(reply, "orders")));
+    const uint64_t orders = unsigned_field(reply, "orders");
+    print(fmt::format("declared: {} {}, for files that are opened from now on\n", orders,
+                      orders == 1 ? "order" : "orders"));
   }
 
  private:
@@ -64,7 +65,8 @@ class Orders {
 void declare_arrays(const std::vector<std::string>& hints, const std::string& node) {
   ControlClient client(select_node(node));
   (void)client.request({{"command", "declare-arrays"}, {"arrays", hints}});
-  print(fmt::format("declared: {} arrays, for datasets that are read from now on\n", hints.size()));
+  print(fmt::format("declared: {} {}, for datasets that are read from now on\n", hints.size(),
+                    hints.size() == 1 ? "array" : "arrays"));
 }
 
 }  // namespace

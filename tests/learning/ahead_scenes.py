@@ -140,7 +140,7 @@ def a_job_declares_its_order():
             (stage.directory / name).write_text("*/packed numpy-permutation seed=1 items=9 epochs=1 item-bytes=4K\n")
         script = 'cat "$1/list" >list && cat "$1/orders" >orders && "$0" declare orders && shift && exec "$@"'
         said = stage.run("sh", "-c", script, under_cairn.CAIRN, work, *stage.reading(path, shuffle))
-        assert "declared: 1 orders" in said, said
+        assert "declared: 1 order," in said, said
         for at in range(8):
             other.call("pread", file, BLOCK, at * 8 * BLOCK)
         stage.cairn("heatmap", "--node", "n", path)  # by then all events have come

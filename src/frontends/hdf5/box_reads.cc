@@ -23,19 +23,15 @@ namespace {
 
 using arrays::Box;
 
-// Smaller boxes are read sooner than anybody hears of them.
-constexpr std::uint64_t kBoxBytesMin = std::uint64_t{64} << 10;
 // Longer rows are as fast from the file's own blocks.
 constexpr std::uint64_t kRowBytesMax = std::uint64_t{64} << 10;
-// What the node gathers (service/gathering).
-constexpr std::uint64_t kBoxBytesMax = std::uint64_t{64} << 20;
 constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 18;
 
 bool is_worth_gathering(const arrays::FileArray& array, const Box& box) {
   const std::uint64_t bytes = array.bytes_of(box);
   const std::uint64_t row_bytes = arrays::bytes_in_a_row(array, box);
-  return bytes >= kBoxBytesMin && bytes <= kBoxBytesMax && row_bytes < kRowBytesMax &&
-         bytes / row_bytes <= kRowsMax;
+  return bytes >= arrays::kGatheredBytesMin && bytes <= arrays::kGatheredBytesMax &&
+         row_bytes < kRowBytesMax && bytes / row_bytes <= kRowsMax;
 }
 
 // Chunks that one read is put together of, at most.

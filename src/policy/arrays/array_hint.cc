@@ -51,6 +51,16 @@ bool has_blank_in_list(std::string_view text) {
   return begin != std::string_view::npos && end != std::string_view::npos && text[end] == ' ';
 }
 
+// The text ends with a word of the kind `name=[...`, which is none of ours, or with some word
+// behind one of ours.
+bool ends_with_unknown(std::string_view text, std::string_view last) {
+  const std::size_t dataset = text.rfind(":/");
+  if (dataset != std::string_view::npos && text.find(" chunk=", dataset) != std::string_view::npos)
+    return true;
+  const std::size_t sign = last.find("=[");
+  return sign != std::string_view::npos && sign != 0 && last.find('/') == std::string_view::npos;
+}
+
 std::string list_of(const Coordinates& numbers) {
   std::string text;
   for (const std::uint64_t number : numbers.all())
@@ -103,8 +113,11 @@ Result<ArrayHint> parse_array_hint(const std::string& text) {
     place = *numbers;
     rest = before;
   }
-  if (hint.chunk.size() == 0)
-    return wrong(has_blank_in_list(rest) ? "a list has no blanks" : "there is no \"chunk=\"");
+  if (hint.chunk.size() == 0 && has_blank_in_list(rest)) return wrong("a list has no blanks");
+  std::string_view before = rest;
+  if (const std::string_view last = take_last_word(&before); ends_with_unknown(rest, last))
+    return wrong("\"" + std::string(last) + "\" is neither \"chunk=[...]\" nor \"ghost=[...]\"");
+  if (hint.chunk.size() == 0) return wrong("there is no \"chunk=\"");
   const std::size_t colon = rest.rfind(":/");
   if (colon == std::string_view::npos || colon == 0) return wrong("no file and dataset are named");
   hint.file = rest.substr(0, colon);

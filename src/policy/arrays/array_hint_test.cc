@@ -36,6 +36,7 @@ TEST(ArrayHint, TheOrderDoesNotMatterAndAGhostZoneNeedNotBe) {
   const ArrayHint found = hint("run:7/a.h5:/my data chunk=[9]");
   EXPECT_EQ(found.file, "run:7/a.h5");
   EXPECT_EQ(found.dataset, "/my data");
+  EXPECT_EQ(hint("a.h5:/group/of=[1] chunk=[9]").dataset, "/group/of=[1]");
 }
 
 TEST(ArrayHint, IsMadeOfItsText) {
@@ -48,7 +49,15 @@ TEST(ArrayHint, IsMadeOfItsText) {
 TEST(ArrayHint, WhatIsNoHintIsNamed) {
   EXPECT_NE(fault("").find("there is no \"chunk=\""), std::string::npos);
   EXPECT_NE(fault("a.h5:/x").find("there is no \"chunk=\""), std::string::npos);
-  EXPECT_NE(fault("a.h5:/x chunk=[8] ghost").find("there is no \"chunk=\""), std::string::npos);
+  EXPECT_NE(fault("a.h5:/x ghost=[1]").find("there is no \"chunk=\""), std::string::npos);
+  for (const std::string word : {"ghost", "gohst=[1]", "Chunk=[4]", "order=C"}) {
+    const std::string what = "\"" + word + "\" is neither \"chunk=[...]\" nor \"ghost=[...]\"";
+    EXPECT_NE(fault("a.h5:/x chunk=[8] " + word).find(what), std::string::npos) << word;
+  }
+  for (const std::string word : {"gohst=[1]", "chunks=[4]"}) {
+    EXPECT_NE(fault("a.h5:/x " + word).find("\"" + word + "\" is neither"), std::string::npos);
+    EXPECT_NE(fault("a.h5:/x " + word + " chunk=[8]").find("is neither"), std::string::npos);
+  }
   EXPECT_NE(fault("a.h5:/x chunk=[8, 4]").find("a list has no blanks"), std::string::npos);
   EXPECT_NE(fault("a.h5:/x chunk=[8,4] ghost=[1, 1]").find("no blanks"), std::string::npos);
   EXPECT_NE(fault("a.h5 chunk=[8]").find("no file and dataset"), std::string::npos);

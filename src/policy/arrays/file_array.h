@@ -11,6 +11,10 @@
 
 namespace cairn::arrays {
 
+// Boxes of other sizes are not gathered: smaller ones are read sooner than anybody hears of them.
+inline constexpr std::uint64_t kGatheredBytesMin = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t kGatheredBytesMax = std::uint64_t{64} << 20;
+
 struct FileArray {
   Coordinates shape;
   std::uint64_t cell_bytes = 0;

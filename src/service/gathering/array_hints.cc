@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/size_text.h"
 #include "memory/tiers/array_board.h"
+#include "policy/arrays/file_array.h"
 #include "service/process/log_file.h"
 
 namespace cairn::node {
@@ -32,6 +34,19 @@ std::string fault_of(const DatasetNews& dataset) {
     return "its chunks in the file are packed, and cached as they are";
   if (dataset.shape.size() == 0) return "its shape is not known";
   return "";
+}
+
+// The same of the sizes of its chunks; they may be smaller at the edges.
+std::string fault_of_size(const arrays::ChunkShape& shape, std::uint64_t cell_bytes) {
+  std::uint64_t bytes = cell_bytes;
+  for (std::size_t at = 0; at < shape.chunk.size(); ++at) {
+    const std::uint64_t cells = shape.chunk[at] + shape.ghost.before[at] + shape.ghost.behind[at];
+    if (bytes > arrays::kGatheredBytesMax / cells) return "its chunks have more than 64 MiB";
+    bytes *= cells;
+  }
+  if (bytes >= arrays::kGatheredBytesMin) return "";
+  return "its chunks have " + format_size(bytes) +
+         ": to gather those of less than 64 KiB takes longer than to read them";
 }
 
 }  // namespace
@@ -129,9 +144,9 @@ std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const s
     std::string fault = fault_of(dataset);
     if (fault.empty()) {
       const auto grid = arrays::ChunkGrid::of(dataset.shape, given.hint.shape());
-      if (!grid) fault = grid.status().message();
+      fault = grid ? fault_of_size(grid->shape(), dataset.cell_bytes) : grid.status().message();
       const bool goes_before = !found || (given.run != 0 && !is_of_run);
-      if (grid && goes_before) {
+      if (fault.empty() && goes_before) {
         found = *grid;
         is_of_run = given.run != 0;
       }

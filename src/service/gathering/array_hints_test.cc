@@ -23,7 +23,7 @@ DatasetNews dataset(const std::string& name = "/x", Coordinates shape = {64, 64}
   news.name = name;
   news.layout = arrays::Layout::kContiguous;
   news.shape = shape;
-  news.cell_bytes = 8;
+  news.cell_bytes = 1 << 16;
   return news;
 }
 
@@ -138,6 +138,24 @@ TEST(ArrayHints, WhatFitsNothingIsNamed) {
                           HasSubstr("packed, and cached as they are"),
                           HasSubstr("left to HDF5: smaller than a MiB")));
   EXPECT_THAT(hints.complaints_of(4), IsEmpty());
+}
+
+TEST(ArrayHints, ChunksOfASizeThatIsNotGatheredAreNoGrid) {
+  for (const auto& [numbers, said] :
+       {std::pair("[1,1]", "its chunks have 8 B: "), std::pair("[64,64]", "have 32 KiB: "),
+        std::pair("[4096,4096]", "its chunks have more than 64 MiB")}) {
+    ArrayHints hints;
+    ASSERT_TRUE(hints.add(3, hint(std::string("a.h5:/x chunk=") + numbers)));
+    DatasetNews cells = dataset("/x", {4096, 4096});
+    cells.cell_bytes = 8;
+    EXPECT_FALSE(hints.grid_for(3, "/a.h5", cells)) << numbers;
+    EXPECT_THAT(hints.complaints_of(3), ElementsAre(HasSubstr(said)));
+  }
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/x chunk=[64,64] ghost=[32,32]")));
+  DatasetNews cells = dataset("/x", {4096, 4096});
+  cells.cell_bytes = 8;
+  EXPECT_TRUE(hints.grid_for(3, "/a.h5", cells)) << "with its ghost zone it has 128 KiB";
 }
 
 TEST(ArrayHints, NumbersThatCannotBeAndTooManyHintsAreRefused) {

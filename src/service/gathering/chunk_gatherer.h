@@ -49,7 +49,7 @@ class ChunkGatherer {
   // Chunks that wait to be gathered; more are left to their readers.
   static constexpr std::size_t kChunksMax = 256;
   // A chunk is gathered in memory of the service.
-  static constexpr std::uint64_t kChunkBytesMax = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kChunkBytesMax = arrays::kGatheredBytesMax;
 
   explicit ChunkGatherer(const GatheringOptions& options) : with_(options), unpacker_(options) {}
   ~ChunkGatherer() { stop(); }
