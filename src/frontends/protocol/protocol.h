@@ -31,7 +31,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 8;
+inline constexpr std::uint16_t kVersion = 9;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -183,7 +183,7 @@ struct ArrayReadMessage {
 struct ArrayNewsMessage {
   static constexpr std::size_t kDimensionsMax = ArrayReadMessage::kDimensionsMax;
   static constexpr std::size_t kFiltersMax = 8;
-  static constexpr std::size_t kReasonsMax = 20;
+  static constexpr std::size_t kReasonsMax = 24;
   Header header{kMagic, kVersion, Type::kArrayNews};
   std::uint32_t object = 0;      // ObjectIndex of the file
   std::int32_t descriptor = -1;  // the client's own number of it
@@ -200,7 +200,7 @@ struct ArrayNewsMessage {
   std::uint64_t served_bytes = 0;
   std::uint32_t served_reads = 0;
   std::uint32_t left_reads[kReasonsMax] = {};
-  char name[180] = {};  // with its end; of a longer one the last part, behind "..."
+  char name[164] = {};  // with its end; of a longer one the last part, behind "..."
 };
 
 // A box of an array whose chunks lie packed in the file. Where they lie is in a region of the file

@@ -290,7 +290,7 @@ struct IsSound {
   bool operator()(const message::ArrayNews& it) const {
     const arrays::DatasetNews& news = it.news;
     const auto is_positive = [](std::uint64_t cells) { return cells != 0; };
-    return is_live(it.object) && is_text(news.name, 180) && news.layout < arrays::Layout::kCount &&
+    return is_live(it.object) && is_text(news.name, 164) && news.layout < arrays::Layout::kCount &&
            news.unfit < arrays::LeftReason::kConversion && news.shape.size() <= 8 &&
            std::ranges::all_of(news.shape.all(), is_positive) &&
            std::ranges::all_of(news.chunk.all(), is_positive) &&
