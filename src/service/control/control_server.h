@@ -98,7 +98,7 @@ class ControlServer {
   // Commands name files: a hundred thousand of them, each with a long path, are well below this.
   static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
-  // Of the server at its end, with those who do not read their answers.
+  // The server waits so long at its end for clients that do not read their answers.
   static constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
   // In front of the end of a line that its writer did not live to finish: it means nothing.

@@ -253,8 +253,7 @@ class Service {
 
   int leave(bool at_once) {
     CAIRN_CRASH_POINT("service.leaving");
-    // An end at once waits neither for requests under way nor for the thread that looks after the
-    // clients.
+    // An end at once waits for nobody; no end waits for requests of commands for long.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored, heritage_.life);
     clients_.end_offers();
@@ -269,11 +268,9 @@ class Service {
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     reader_.stop();
-    {
-      // A request that does not end keeps nothing from the store.
-      const EndBound of_requests(std::chrono::seconds(kEndSeconds), status, heritage_.life);
-      control_.stop();
-    }
+    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
+    control_.stop();
+    if (!at_once) bound.reset();
     requests_.stop();
     if (!at_once) durability_.finish();
     durability_.stop();
