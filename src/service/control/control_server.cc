@@ -17,12 +17,17 @@
 #include "base/byte_text.h"
 #include "base/check.h"
 #include "service/process/local_socket.h"
+#include "service/process/log.h"
 #include "service/process/thread_start.h"
 
 namespace cairn::node {
 namespace {
 
 constexpr std::chrono::milliseconds kRest(50);
+constexpr const char* kFull = "the node has no place for another connection of a command";
+constexpr const char* kFullRemedy =
+    "end some of the runs and commands that use it; `cairn down` and `cairn drain` get a place "
+    "before others";
 
 bool send_whole(int socket, const std::string& text) {
   std::size_t done = 0;
@@ -211,18 +216,53 @@ void ControlServer::accept_one() {
   Peer peer;
   if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) return;
   join_finished(false);
+  if (count() >= kConnectionsMax - kLastPlaces) close_silent();
+  if (count() >= kConnectionsMax) return refuse(socket.get());
   (void)add(std::move(socket), ++last_session_, false);
+}
+
+std::size_t ControlServer::count() {
+  const std::lock_guard lock(mutex_);
+  return connections_.size();
+}
+
+// None of them has a request under way, so their threads end at once.
+void ControlServer::close_silent() {
+  const auto latest = std::chrono::steady_clock::now() - kSilenceMax;
+  std::list<Connection> silent;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto entry = connections_.begin(); entry != connections_.end();) {
+      const auto next = std::next(entry);
+      Hearing expected = Hearing::kUnheard;
+      if (entry->began < latest &&
+          entry->hearing.compare_exchange_strong(expected, Hearing::kGivenUp)) {
+        (void)::shutdown(entry->socket.get(), SHUT_RDWR);
+        silent.splice(silent.end(), connections_, entry);
+      }
+      entry = next;
+    }
+  }
+  for (Connection& connection : silent) connection.thread.join();
+}
+
+void ControlServer::refuse(int socket) {
+  ControlPeer(socket).fail(kFull, kFullRemedy);
+  if (has_said_full_) return;
+  has_said_full_ = true;
+  log::warn("all {} places for commands are taken: others are refused", kConnectionsMax);
 }
 
 bool ControlServer::add(UniqueFd socket, std::uint64_t session, bool is_adopted) {
   CAIRN_CHECK(session != 0);
   const std::lock_guard lock(mutex_);
   CAIRN_CHECK(connections_.size() <= kConnectionsMax);
-  if (connections_.size() == kConnectionsMax) return true;
   Connection& connection = connections_.emplace_back();
   connection.socket = labelled(std::move(socket), {KeptKind::kControl, session});
   connection.session = session;
   connection.may_begin_cut = is_adopted;
+  connection.is_last_place = connections_.size() > kConnectionsMax - kLastPlaces && !is_adopted;
+  if (is_adopted) connection.hearing.store(Hearing::kHeard);
   if (start_thread(&connection.thread, [this, &connection] { converse(connection); })) return true;
   ControlPeer(connection.socket.get())
       .fail("the service gets no thread for another connection",
@@ -267,7 +307,7 @@ bool ControlServer::take_lines(Connection& connection, std::string* received,
     const std::string line = received->substr(0, end);
     received->erase(0, end + 1);
     searched = 0;
-    answer(connection, line);
+    if (!answer(connection, line)) return false;
   }
   if (received->size() <= kLineBytesMax) return true;
   ControlPeer(connection.socket.get())
@@ -275,19 +315,37 @@ bool ControlServer::take_lines(Connection& connection, std::string* received,
   return false;
 }
 
-void ControlServer::answer(Connection& connection, const std::string& line) {
+bool ControlServer::hear(Connection& connection) {
+  Hearing expected = Hearing::kUnheard;
+  return connection.hearing.compare_exchange_strong(expected, Hearing::kHeard) ||
+         expected == Hearing::kHeard;
+}
+
+bool ControlServer::may_ask(const Connection& connection, const Json& request) {
+  if (!connection.is_last_place) return true;
+  const auto command = request.find("command");
+  return command != request.end() &&
+         (*command == "shutdown" || *command == "drain" || *command == "status");
+}
+
+bool ControlServer::answer(Connection& connection, const std::string& line) {
+  if (!hear(connection)) return false;
   Json request = is_nested_deeply(line) ? Json() : Json::parse(line, nullptr, false);
   if (!request.is_object()) {
-    if (connection.may_begin_cut) return;
+    if (connection.may_begin_cut) return true;
     ControlPeer(connection.socket.get()).fail("the request is not a JSON object", "");
-    return;
+    return true;
   }
   connection.may_begin_cut = false;
   const std::uint64_t number = number_of(request);
   // The repetition of one that has been taken in this service's life.
-  if (number != 0 && number <= connection.last_request) return;
+  if (number != 0 && number <= connection.last_request) return true;
   connection.last_request = std::max(connection.last_request, number);
   ControlPeer peer(connection.socket.get(), number);
+  if (!may_ask(connection, request)) {
+    peer.fail(kFull, kFullRemedy);
+    return false;
+  }
   to_bytes(&request);
   try {
     handler_.on_request(peer, connection.session, request);
@@ -295,6 +353,7 @@ void ControlServer::answer(Connection& connection, const std::string& line) {
     // A field of another kind than its command takes: the library says so by throwing.
     peer.fail(std::string("the request cannot be understood: ") + wrong.what(), "");
   }
+  return true;
 }
 
 void ControlServer::join_finished(bool all) {

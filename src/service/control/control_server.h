@@ -98,6 +98,10 @@ class ControlServer {
   // Commands name files: a hundred thousand of them, each with a long path, are well below this.
   static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
+  // The last places are for those who want to end the node, to store what it has, or to look at it.
+  static constexpr std::size_t kLastPlaces = 8;
+  // Where places run short, those who have asked nothing for so long lose theirs.
+  static constexpr std::chrono::milliseconds kSilenceMax{1000};
   // The server waits so long at its end for clients that do not read their answers.
   static constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
@@ -121,11 +125,16 @@ class ControlServer {
   void stop();
 
  private:
+  // kUnheard -> kHeard by its thread, with its first request; kUnheard -> kGivenUp by the acceptor.
+  enum class Hearing : std::uint8_t { kUnheard, kHeard, kGivenUp };
   struct Connection {
     KeptFd socket;
     std::uint64_t session = 0;
     std::thread thread;
     std::atomic<bool> done{false};
+    std::atomic<Hearing> hearing{Hearing::kUnheard};
+    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+    bool is_last_place = false;
     // These are the thread's own.
     std::uint64_t last_request = 0;  // of those with numbers
     bool may_begin_cut = false;      // the first line may be the end of one
@@ -140,7 +149,13 @@ class ControlServer {
   static void say_restarted(int socket);
   void converse(Connection& connection);
   bool take_lines(Connection& connection, std::string* received, std::size_t searched);
-  void answer(Connection& connection, const std::string& line);
+  // False when nothing more of the connection is answered.
+  bool answer(Connection& connection, const std::string& line);
+  static bool hear(Connection& connection);
+  static bool may_ask(const Connection& connection, const Json& request);
+  std::size_t count();
+  void close_silent();
+  void refuse(int socket);
   void shut_all(int directions);
   void join_finished(bool all);
 
@@ -151,6 +166,7 @@ class ControlServer {
   std::atomic<bool> stopping_{false};
   std::thread acceptor_;
   std::uint64_t last_session_ = 0;  // before the acceptor runs, then its own
+  bool has_said_full_ = false;      // the acceptor's own
   std::mutex mutex_;
   std::condition_variable ended_;  // one of the conversations
   std::list<Connection> connections_;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <list>
 #include <string>
 
 #include "base/testing/temporary_folder.h"
@@ -99,6 +100,37 @@ TEST_F(ControlServing, AClientThatDoesNotReadKeepsNobodyFromTheEnd) {
   server.stop();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
   EXPECT_EQ(patient.hear(), "");
+}
+
+// Runs may take most of the places for good.
+TEST_F(ControlServing, TheLastPlacesAreForTheEndOfTheNode) {
+  ControlServer server(echo_);
+  ASSERT_TRUE(server.start(path()));
+  std::list<Client> runs;
+  for (std::size_t run = 0; run < ControlServer::kConnectionsMax - ControlServer::kLastPlaces;
+       ++run)
+    EXPECT_NE(runs.emplace_back(path()).ask("run-begin").find("done"), std::string::npos);
+  EXPECT_NE(Client(path()).ask("run-begin").find("no place"), std::string::npos);
+  EXPECT_NE(Client(path()).ask("shutdown").find("done"), std::string::npos);
+  for (std::size_t place = 0; place < ControlServer::kLastPlaces; ++place)
+    EXPECT_NE(runs.emplace_back(path()).ask("status").find("done"), std::string::npos);
+  EXPECT_NE(Client(path()).hear().find("no place"), std::string::npos);
+}
+
+TEST_F(ControlServing, ThoseWhoAskNothingMakePlace) {
+  ControlServer server(echo_);
+  ASSERT_TRUE(server.start(path()));
+  const Client run(path());
+  EXPECT_NE(run.ask("run-begin").find("done"), std::string::npos);
+  std::list<Client> silent;
+  while (silent.size() < ControlServer::kConnectionsMax) silent.emplace_back(path());
+  const auto answer = [this] { return Client(path()).ask("run-begin"); };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::string heard = answer();
+  while (heard.find("done") == std::string::npos && std::chrono::steady_clock::now() < until)
+    heard = answer();
+  EXPECT_NE(heard.find("done"), std::string::npos) << heard;
+  EXPECT_NE(run.ask("run-end").find("done"), std::string::npos) << "one that has asked stays";
 }
 
 }  // namespace
