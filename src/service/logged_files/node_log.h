@@ -23,6 +23,7 @@ class NodeLog {
   // Requires: nobody uses the files and the names any more.
   void close();
   bool is_open() const { return log_ != nullptr; }
+  bool has_failed() const { return is_open() && !log_->health(); }
   LoggedFiles& files() const { return *files_; }
   LoggedNames& names() const { return *names_; }
   durable::DurableLog& log() const { return *log_; }

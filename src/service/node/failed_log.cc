@@ -7,9 +7,8 @@
 namespace cairn::node {
 
 bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log) {
-  if (!log->is_open()) return true;
+  if (!log->has_failed()) return true;
   const Status health = log->log().health();
-  if (health) return true;
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
   log->close();
   const Status done = durable::forget_stored(directory, [&](const durable::FileIdentity& file) {

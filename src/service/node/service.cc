@@ -69,7 +69,7 @@ constexpr int kExitStarted = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUnstored = 74;
 // Until threads that do not end are left behind at the end of the process.
-constexpr int kEndSeconds = 5;
+constexpr std::chrono::seconds kBound(5);
 
 class Service {
  public:
@@ -255,12 +255,12 @@ class Service {
     CAIRN_CRASH_POINT("service.leaving");
     // An end at once waits for nobody; no end waits for requests of commands for long.
     std::optional<EndBound> bound;
-    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored, heritage_.life);
+    if (at_once) bound.emplace(kBound, kExitUnstored, heritage_.life);
     clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
     detach_clients(memory_);
     int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
-    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
+    if (at_once) bound.emplace(kBound, status, heritage_.life);
     CAIRN_CRASH_POINT("service.drained");
     attach_.stop();
     // What a client was about to write or to hand over has come by now.
@@ -268,14 +268,14 @@ class Service {
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     reader_.stop();
-    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
+    if (!bound) bound.emplace(kBound, status, heritage_.life);
     control_.stop();
     if (!at_once) bound.reset();
     requests_.stop();
     if (!at_once) durability_.finish();
     durability_.stop();
     scratch_.forget_strays(files_);
-    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status, heritage_.life);
+    if (!bound) bound.emplace(kBound, log_.has_failed() ? kExitUnstored : status, heritage_.life);
     CAIRN_CRASH_POINT("service.ending");
     sampler_.stop();
     learners_.stop();
@@ -287,8 +287,7 @@ class Service {
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
-    if (!at_once && status == kExitStarted && !void_failed_log(config_, memory_, &log_))
-      status = kExitUnstored;
+    if (status == kExitStarted && !void_failed_log(config_, memory_, &log_)) status = kExitUnstored;
     log::info("node {} ends", config_.name);
     return status;
   }
