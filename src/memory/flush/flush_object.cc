@@ -301,7 +301,7 @@ class Pass {
 
   bool may_store(const Claim& claim) const {
     return request_.witness->may_store(request_.object, claim.number, claim.block.bucket(),
-                                       claim.block.sequence());
+                                       claim.block.sequence(), claim.block.pages());
   }
 
   bool are_bytes_logged(const Claim& claim) const {

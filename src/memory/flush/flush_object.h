@@ -34,9 +34,10 @@ class StoreWitness {
   // Whether the log has the block as it was in this bucket at this sequence.
   virtual bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                          std::uint32_t sequence) = 0;
-  // Whether such a block may be stored now: the log has it, or no older bytes of it either.
+  // Whether these pages of such a block may be stored now: the log has them as they are, or no
+  // older bytes of them either.
   virtual bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
-                         std::uint32_t sequence) = 0;
+                         std::uint32_t sequence, std::uint16_t pages) = 0;
   // Whether these bytes are what the log has of the pages: also of a block that has moved since.
   virtual bool has_bytes(ObjectIndex object, const StoredPages& pages) = 0;
 

@@ -24,6 +24,8 @@ using Outcome = LogAttempt::Outcome;
 // first, so that its next fsync need not wait for the store. Not where that is much.
 constexpr std::int64_t kFollowedNs = 2 * kNanosPerSecond;
 constexpr std::uint64_t kFollowedBytesMax = 4 << 20;
+// Of what is written again faster than it is stored, no more is logged than can be stored next.
+constexpr std::uint64_t kKnownBytesMax = 64 << 20;
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
@@ -150,7 +152,7 @@ bool LoggedFiles::log_known(ObjectIndex index, LoggedFile& file) {
   if (file.is_gone || file.number == durable::LogObject::kNone) return false;
   if (file.blocks.empty() && file.others_upto == durable::Lsn::kNone) return true;
   const std::int64_t logged_ns = file.logged_ns;
-  LogPortion known{.bytes_max = UINT64_MAX, .only_known = true};
+  LogPortion known{.bytes_max = kKnownBytesMax, .only_known = true};
   LoggingPass pass({memory_, self_, log_, seed_}, index, file);
   Status status = open_window(file);
   if (status) status = pass.run(&known);
@@ -358,15 +360,17 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
          known->second.bucket == bucket && known->second.sequence == sequence;
 }
 
+// Of other pages the log may have older bytes, or void ones: those are in the store already.
 bool LoggedFiles::may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
-                            std::uint32_t sequence) {
-  if (!logs_first_.load()) {
-    const LoggedFilePtr file = find(object);
-    if (file == nullptr) return true;
-    const std::lock_guard lock(file->mutex);
-    if (file->is_gone || !file->may_have(raw(number))) return true;
-  }
-  return is_logged(object, number, bucket, sequence);
+                            std::uint32_t sequence, std::uint16_t pages) {
+  const bool is_all_logged = logs_first_.load();
+  const LoggedFilePtr file = find(object);
+  if (file == nullptr) return !is_all_logged;
+  const std::lock_guard lock(file->mutex);
+  if (file->is_gone || !file->may_have(raw(number))) return !is_all_logged;
+  const auto known = file->blocks.find(raw(number));
+  return known != file->blocks.end() && (known->second.stale & pages) == 0 &&
+         known->second.bucket == bucket && known->second.sequence == sequence;
 }
 
 bool LoggedFiles::has_bytes(ObjectIndex object, const StoredPages& stored) {

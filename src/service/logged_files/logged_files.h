@@ -103,8 +103,8 @@ class LoggedFiles final : public StoreWitness {
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
-  bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
-                 std::uint32_t sequence) override;
+  bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket, std::uint32_t sequence,
+                 std::uint16_t pages) override;
   bool has_bytes(ObjectIndex object, const StoredPages& stored) override;
 
   // By a successor: what the dead service's log has of files that are still known.
