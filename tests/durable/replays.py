@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A node that starts on a tier with the log of one that died: what it tells of the replay.
+"""A node that starts on a tier with the log of one that died: what it tells of the replay, and what programs meet of a
+file that the replay could not bring to its store.
 
     replays.py
 """
@@ -29,13 +30,17 @@ class Machine:
         words = [word for name, text in files.items() for word in (self.store / name, "0", text)]
         subprocess.run([under_cairn.BUILD / "tests/durable_write_log", self.tier, *words], check=True)
 
-    def cairn(self, *words):
+    def cairn(self, *words, stdin=subprocess.DEVNULL):
         return subprocess.run([under_cairn.CAIRN, *words], cwd=self.store, env=self.environment, text=True,
-                              capture_output=True, check=False)
+                              stdin=stdin, capture_output=True, check=False)
 
-    def run(self, script):
+    def run(self, script, stdin=subprocess.DEVNULL):
         return self.cairn("run", "--no-report", "--ram", "32M", "--tier", f"{self.tier}:64M:durable", "--", "sh", "-c",
-                          script)
+                          script, stdin=stdin)
+
+
+def mount(*words):
+    return subprocess.run(["mount", *map(str, words)], capture_output=True, check=False).returncode == 0
 
 
 def told_at_start():
@@ -58,10 +63,43 @@ def told_at_start():
     under_cairn.remove(machine.work)
 
 
+OPENS = """
+for open in 'cat owed' 'echo more >>owed' 'dd if=/dev/null of=owed' 'truncate -s 3 owed' '(ulimit -v 60000; cat owed)'
+do eval "$open" 2>&1 | grep -q 'Input/output error' || echo "$open: no EIO"
+done
+cat <&0 2>&1 | grep -q 'Bad file descriptor' || echo "the inherited descriptor may be read"
+"""
+
+
+def owed_by_the_log():
+    """The store is full, so a file stays torn: no program of the node may use it, and the run says so. What the log
+    owes comes when the store has room."""
+    machine = Machine("owed")
+    if not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", machine.store):
+        print("skipped: no right to mount")
+        return
+    try:
+        (machine.store / "owed").touch()
+        (machine.store / "filler").write_bytes(b"f" * (1020 << 10))
+        machine.owe({"owed": "owed" * 25000})
+        with (machine.store / "owed").open("r+b") as inherited:
+            ran = machine.run(OPENS + "rm filler; " + OPENS + "echo other >other; cat other", inherited)
+        assert (ran.returncode, ran.stdout) == (0, "other\n"), ran
+        assert f"{machine.store}/owed: not recovered (No space left" in ran.stderr, ran.stderr
+        assert f"`cairn recover {machine.tier}`" in ran.stderr, ran.stderr
+        recovered = machine.cairn("recover", machine.tier)
+        assert recovered.returncode == 0, recovered
+        assert (machine.store / "owed").read_text() == "owed" * 25000
+        assert machine.run("cat owed | wc -c").stdout == "100000\n"
+    finally:
+        subprocess.run(["umount", "-l", machine.store], check=False)
+    under_cairn.remove(machine.work)
+
+
 def main():
     if not under_cairn.have_cairn():
         return under_cairn.SKIPPED
-    for scene in (told_at_start,):
+    for scene in (told_at_start, owed_by_the_log):
         scene()
         print(f"{scene.__name__}: as promised", flush=True)
     return 0

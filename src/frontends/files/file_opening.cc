@@ -272,6 +272,10 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
     *error = keep_past_buffers(fd, flags);
     return nullptr;
   }
+  if (__builtin_expect(session.memory().objects().at(known).is_in_trouble(kOwedByLog), 0)) {
+    *error = -EIO;
+    return nullptr;
+  }
   if (__builtin_expect(KernelFiles::has_everything(), 0)) {
     *error = leave_to_kernel(fd, flags, status, known);
     return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/files/kernel_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include <algorithm>
@@ -175,12 +176,15 @@ int KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   const bool may_write = (flags & O_ACCMODE) != O_RDONLY;
   const ObjectIndex object = open_object(*actor, file, status, may_write, &session);
   bool is_held = false;
+  bool is_owed = false;
   if (object != ObjectIndex::kNone) {
     const ObjectAccess open{*actor, object, file, session};
-    is_held = enter_through(open) == 0 && hold_through(open);
+    is_owed = open.object().is_in_trouble(kOwedByLog);
+    is_held = !is_owed && enter_through(open) == 0 && hold_through(open);
     close_object(open, may_write);
     file.close_extra();
   }
+  if (is_owed) return -EIO;
   return is_held ? 0 : session.keep_through(fd, protocol::UnservedReason::kTableFull);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // truncate() and fallocate().
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,6 +75,10 @@ bool truncate_by_path(const char* path, off_t size, int* result) {
   if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return false;
   const ObjectIndex object = object_of(status);
   if (object == ObjectIndex::kNone) return false;
+  if (Session::instance().memory().objects().at(object).is_in_trouble(kOwedByLog)) {
+    *result = -EIO;
+    return true;
+  }
   NamedWriter writer(object, path);
   *result = writer.error() < 0 ? writer.error() : truncate_through(writer.backing(), size);
   return true;

@@ -94,6 +94,9 @@ enum StoreTrouble : std::uint32_t {
   kSyncUnderWay = 1u << 0,
   // the store has lost bytes that no tier has, which each drain says
   kBytesLost = 1u << 1,
+  // the durable log has bytes of an earlier node that the store lacks: nobody may use the file
+  // before a recovery has brought them there
+  kOwedByLog = 1u << 2,
 };
 
 struct Object {

@@ -120,6 +120,7 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
   const bool referred = object.opens.load() != 0 || object.blocks.load() != 0 ||
                         object.dirty_blocks.load() != 0 || object.is_in_kernels_use() ||
                         object.is_in_log() || object.is_in_trouble(kBytesLost) ||
+                        object.is_in_trouble(kOwedByLog) ||
                         object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
   if (!object.has(kObjectLive) || referred) return false;
   // First, so that a death in here cannot hide it: one too many costs a look at the store.

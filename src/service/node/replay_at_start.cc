@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/replay_at_start.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/printable_text.h"
 #include "base/size_text.h"
+#include "memory/backing/posix_backing.h"
 #include "service/node/start_notice.h"
 #include "service/process/log.h"
 #include "service/replay/outcome_text.h"
@@ -59,6 +62,12 @@ void tell_outcome(const Heritage& heritage, const std::string& directory,
     tell(heritage,
          fmt::format("set right {} names that the store had lost with the machine", report.names));
   }
+  if (kept > 0) {
+    tell(heritage, fmt::format("programs of this node get EIO for what is not recovered: {} files. "
+                               "When it has ended, and their store works, `cairn recover {}` "
+                               "stores them",
+                               kept, printable(directory)));
+  }
   if (report.files.size() > kept) {
     tell(heritage,
          fmt::format("recovered {} in {} files from the durable tier in {}, where a node "
@@ -67,8 +76,34 @@ void tell_outcome(const Heritage& heritage, const std::string& directory,
   }
 }
 
-Status replay(const NodeConfig& config, const Heritage& heritage) {
-  const std::string& directory = config.tiers[durable_tier_of(config)].directory;
+// The object of a file that stays in the log: programs find it, and that they must not use it.
+// If the name means another file by now, that one is forbidden as well; no bytes are lost by it.
+Status forbid(const NodeMemory& memory, Owner self, const std::string& path) {
+  ObjectTable& objects = memory.objects();
+  StoreStatus status;
+  const std::uint32_t reclaims = objects.reclaims();
+  if (store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status) < 0)
+    return Status::ok();
+  status.stamp.reclaims = reclaims;
+  Acquisition how;
+  const ObjectIndex index = objects.acquire(status.key, status.stamp, self, memory.owners(), &how);
+  if (index == ObjectIndex::kNone)
+    return {StatusCode::kExhausted, "no room for the files that the durable log still has"};
+  objects.at(index).note_trouble(kOwedByLog, true);
+  objects.at(index).opens.fetch_sub(1);
+  return Status::ok();
+}
+
+Status forbid_owed(const NodeMemory& memory, Owner self,
+                   const std::vector<durable::RecoveredFile>& files) {
+  for (const durable::RecoveredFile& file : files) {
+    if (file.outcome == durable::Outcome::kKept && !file.written.empty())
+      CAIRN_RETURN_IF_ERROR(forbid(memory, self, file.written));
+  }
+  return Status::ok();
+}
+
+Result<durable::RecoveryReport> replay(const std::string& directory) {
   durable::RecoveryOptions options;
   std::int64_t told_ns = monotonic_ns();
   options.progress = [&told_ns, &directory](std::uint64_t done, std::uint64_t all) {
@@ -76,19 +111,22 @@ Status replay(const NodeConfig& config, const Heritage& heritage) {
     told_ns = monotonic_ns();
     log::info("recovering from {}: {} of {}", directory, format_size(done), format_size(all));
   };
-  const auto report = durable::recover(directory, options);
-  if (!report && report.status().code() == StatusCode::kNotFound) return Status::ok();
-  if (!report) return report.status();
-  tell_outcome(heritage, directory, *report);
-  return Status::ok();
+  auto report = durable::recover(directory, options);
+  if (!report && report.status().code() == StatusCode::kNotFound) return durable::RecoveryReport{};
+  return report;
 }
 
 }  // namespace
 
-Status replay_at_start(const NodeConfig& config, Heritage& heritage) {
+Status replay_at_start(const NodeConfig& config, const NodeMemory& memory, Owner self,
+                       Heritage& heritage) {
   if (config.durable_log_bytes == 0 || heritage.log_replayed.load() != 0) return Status::ok();
   CAIRN_CRASH_POINT("replay.begun");
-  CAIRN_RETURN_IF_ERROR(replay(config, heritage));
+  const std::string& directory = config.tiers[durable_tier_of(config)].directory;
+  const auto report = replay(directory);
+  if (!report) return report.status();
+  CAIRN_RETURN_IF_ERROR(forbid_owed(memory, self, report->files));
+  tell_outcome(heritage, directory, *report);
   heritage.log_replayed.store(1);
   CAIRN_CRASH_POINT("replay.done");
   return Status::ok();

@@ -7,6 +7,7 @@
 
 #include "base/node_config.h"
 #include "base/status.h"
+#include "memory/tiers/node_memory.h"
 #include "service/node/heritage.h"
 
 namespace cairn::node {
@@ -15,7 +16,10 @@ namespace cairn::node {
 // (Heritage::log_replayed): one that dies at it has served nobody, and leaves it to the next.
 // Tells the node's log of each file, and the launcher how many there are, and of each that is not
 // simply at its place.
-// Errors: another node uses the tier; the log is of another version, or damaged.
-Status replay_at_start(const NodeConfig& config, Heritage& heritage);
+// A file that the log still owes bytes stays as it is, and no program of the node may use it.
+// Errors: more of those than the memory has room for; another node uses the tier; the log is of
+// another version, or damaged.
+Status replay_at_start(const NodeConfig& config, const NodeMemory& memory, Owner self,
+                       Heritage& heritage);
 
 }  // namespace cairn::node

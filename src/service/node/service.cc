@@ -199,7 +199,7 @@ class Service {
   }
 
   Status open_durable_log() {
-    CAIRN_RETURN_IF_ERROR(replay_at_start(config_, heritage_));
+    CAIRN_RETURN_IF_ERROR(replay_at_start(config_, memory_, clients_.service(), heritage_));
     CAIRN_RETURN_IF_ERROR(log_.open(config_, memory_, clients_.service()));
     if (log_.is_open()) flusher_.use_log(log_.files());
     return Status::ok();

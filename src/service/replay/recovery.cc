@@ -442,6 +442,7 @@ Status Recovery::settle(std::vector<Work>& works) {
   for (Work& work : works) {
     const bool is_kept = work.result.outcome == Outcome::kKept;
     work.file->is_kept = is_kept;
+    if (is_kept) work.result.written = work.found.path;
     if (is_kept && work.found.fd < 0) continue;
     struct stat status{};
     FileState now = work.file->store;

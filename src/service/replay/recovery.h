@@ -43,7 +43,7 @@ const char* name_of(Outcome outcome);
 
 struct RecoveredFile {
   std::string path;     // where it should be
-  std::string written;  // where it is now; empty: nowhere else
+  std::string written;  // where it is now, kKept: as the store has it; empty: nowhere else
   Outcome outcome = Outcome::kRestored;
   int error = 0;  // why it is not in place; positive errno
   std::uint64_t bytes = 0;

@@ -135,7 +135,8 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   const ObjectIndex index = open_for_service(actor, file, status, this);
   if (index == ObjectIndex::kNone) return -ENFILE;
   const ObjectAccess access{actor, index, file, *this};
-  const int error = enter_through(access);
+  const bool is_owed = access.object().is_in_trouble(kOwedByLog);
+  const int error = is_owed ? -EIO : enter_through(access);
   (void)close_for_service(access);
   actor.drop_leases();
   if (error == 0) *object = index;
