@@ -24,7 +24,7 @@ using Outcome = LogAttempt::Outcome;
 // first, so that its next fsync need not wait for the store. Not where that is much.
 constexpr std::int64_t kFollowedNs = 2 * kNanosPerSecond;
 constexpr std::uint64_t kFollowedBytesMax = 4 << 20;
-// Of what is written again faster than it is stored, no more is logged than can be stored next.
+// They may be written again faster than they are stored: no more is logged than is stored next.
 constexpr std::uint64_t kKnownBytesMax = 64 << 20;
 
 std::uint64_t random_seed() {
@@ -360,7 +360,7 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
          known->second.bucket == bucket && known->second.sequence == sequence;
 }
 
-// Of other pages the log may have older bytes, or void ones: those are in the store already.
+// The log may have older bytes of other pages, or void ones: those are in the store already.
 bool LoggedFiles::may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                             std::uint32_t sequence, std::uint16_t pages) {
   const bool is_all_logged = logs_first_.load();
