@@ -65,6 +65,8 @@ part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $
 part "hostile client" env CAIRN_SEED="$((seed % 1000000))" CAIRN_HOSTILE_ROUNDS=$hostile_rounds \
   build/release/tests/test_multiprocess_hostile_arena --gtest_brief=1
 [ -n "$quick" ] || part "fuzzing" ./dev fuzz --seconds 3600
+[ -n "$quick" ] || part "power cuts under sqlite and names" python3 tests/faults/power_cuts.py --cuts 100 --seed "$seed"
+[ -n "$quick" ] || part "deaths of the machine" python3 tests/faults/machine_death.py --rounds 300 --seed "$seed"
 [ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py
 [ -n "$quick" ] || part "programs" python3 tests/programs/run.py
 [ -n "$quick" ] || part "tests of array packages" env CAIRN_ARRAY_WAYS=all \

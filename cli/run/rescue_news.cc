@@ -51,8 +51,10 @@ std::optional<RescueNews> read_rescue_news(const NodePaths& node) {
 std::string durable_line(const NodePaths& node) {
   std::string tier;
   if (!read_line(open_file(node.directory + "/durable-tier").get(), &tier)) return {};
-  return fmt::format("what was made durable is in the durable tier: `cairn recover {}` stores it",
-                     printable(tier));
+  return fmt::format(
+      "what was made durable is in the durable tier: `cairn recover {}` stores it, also over what "
+      "programs have written to the same files since the node died: copy those files first",
+      printable(tier));
 }
 
 std::vector<std::string> rescue_lines(const std::string& node, const RescueNews& news) {
