@@ -164,6 +164,7 @@ class AttachServer {
   bool has_claims_ = false;  // that are to be read still
   std::thread thread_;
   std::uint64_t next_connection_ = 1;
+  unsigned named_erring_ = 0;  // connections that the log names for what they have sent
   std::unordered_map<std::uint64_t, Connection> connections_;
   ProcessWatch processes_;
   std::vector<std::uint64_t> resting_;

@@ -17,17 +17,21 @@ namespace {
 
 using protocol::Type;
 
+// Anybody of the node's user may connect and send rubbish, as often as he likes.
+constexpr unsigned kNamedErringMax = 20;
 constexpr message::Malformed kTooEarly{"a message before its greeting"};
 constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
 
 }  // namespace
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Malformed what) {
-  if (!connection.has_erred) {
+  if (!connection.has_erred && named_erring_ < kNamedErringMax) {
+    const bool is_last = ++named_erring_ == kNamedErringMax;
     events_.log("process " + std::to_string(connection.pid) + " has sent " + what.reason +
-                ": left out, as all that follows of this kind");
-    connection.has_erred = true;
+                ": left out, as all that follows of this kind" +
+                (is_last ? "; others that do so are not named any more" : ""));
   }
+  connection.has_erred = true;
   if (connection.owner || connection.is_ledger) return true;
   if (what.is_of_another_version) {
     return refuse(connection, UnservedReason::kOtherVersion,

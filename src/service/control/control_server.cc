@@ -24,6 +24,8 @@ namespace cairn::node {
 namespace {
 
 constexpr std::chrono::milliseconds kRest(50);
+constexpr const char* kTooLarge = "a request is larger than the service takes";
+constexpr const char* kTooLargeRemedy = "name fewer files at once";
 constexpr const char* kFull = "the node has no place for another connection of a command";
 constexpr const char* kFullRemedy =
     "end some of the runs and commands that use it; `cairn down` and `cairn drain` get a place "
@@ -55,10 +57,11 @@ std::uint64_t number_of(const Json& request) {
   return id != request.end() && id->is_number_unsigned() ? id->get<std::uint64_t>() : 0;
 }
 
-// Walks over a value go as deep on the stack as it is nested.
-bool is_nested_deeply(const std::string& line) {
+// Empty: it may be parsed. Walks over a value go as deep on the stack as it is nested.
+std::string excess_of(const std::string& line) {
   constexpr int kNestedMax = 100;
   int depth = 0;
+  std::size_t values = 1;
   bool is_in_text = false;
   for (std::size_t at = 0; at < line.size() && depth <= kNestedMax; ++at) {
     if (line[at] == '"') is_in_text = !is_in_text;
@@ -66,8 +69,10 @@ bool is_nested_deeply(const std::string& line) {
     if (is_in_text) continue;
     if (line[at] == '{' || line[at] == '[') ++depth;
     if (line[at] == '}' || line[at] == ']') --depth;
+    if (line[at] == ',' || line[at] == ':' || line[at] == '[') ++values;
   }
-  return depth > kNestedMax;
+  if (depth > kNestedMax) return "the request is not a JSON object";
+  return values > ControlServer::kValuesMax ? kTooLarge : "";
 }
 
 // Names of files are bytes.
@@ -310,8 +315,7 @@ bool ControlServer::take_lines(Connection& connection, std::string* received,
     if (!answer(connection, line)) return false;
   }
   if (received->size() <= kLineBytesMax) return true;
-  ControlPeer(connection.socket.get())
-      .fail("a request is larger than the service takes", "name fewer files at once");
+  ControlPeer(connection.socket.get()).fail(kTooLarge, kTooLargeRemedy);
   return false;
 }
 
@@ -330,10 +334,13 @@ bool ControlServer::may_ask(const Connection& connection, const Json& request) {
 
 bool ControlServer::answer(Connection& connection, const std::string& line) {
   if (!hear(connection)) return false;
-  Json request = is_nested_deeply(line) ? Json() : Json::parse(line, nullptr, false);
+  const std::string excess = excess_of(line);
+  Json request = excess.empty() ? Json::parse(line, nullptr, false) : Json();
   if (!request.is_object()) {
     if (connection.may_begin_cut) return true;
-    ControlPeer(connection.socket.get()).fail("the request is not a JSON object", "");
+    ControlPeer(connection.socket.get())
+        .fail(excess.empty() ? "the request is not a JSON object" : excess,
+              excess == kTooLarge ? kTooLargeRemedy : "");
     return true;
   }
   connection.may_begin_cut = false;

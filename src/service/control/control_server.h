@@ -95,8 +95,11 @@ LeftControl find_left_control(const KeptDescriptors& labels, std::span<const int
 
 class ControlServer {
  public:
-  // Commands name files: a hundred thousand of them, each with a long path, are well below this.
-  static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
+  // The largest request stages files by name: a million of them, of 60 bytes each.
+  static constexpr std::size_t kLineBytesMax = std::size_t{64} << 20;
+  // A parsed request takes up to a hundred times its bytes in memory, so there is a limit of
+  // values.
+  static constexpr std::size_t kValuesMax = std::size_t{1} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
   // The last places are for those who want to end the node, to store what it has, or to look at it.
   static constexpr std::size_t kLastPlaces = 8;

@@ -133,5 +133,20 @@ TEST_F(ControlServing, ThoseWhoAskNothingMakePlace) {
   EXPECT_NE(run.ask("run-end").find("done"), std::string::npos) << "one that has asked stays";
 }
 
+// Parsed, each of them takes many times its bytes in memory.
+TEST_F(ControlServing, ARequestOfTooManyValuesIsRefused) {
+  ControlServer server(echo_);
+  ASSERT_TRUE(server.start(path()));
+  const Client client(path());
+  std::string zeros = R"({"command":"status","x":[0)";
+  for (std::size_t value = 0; value < ControlServer::kValuesMax; ++value) zeros += ",0";
+  EXPECT_TRUE(client.say(zeros + "]}"));
+  EXPECT_NE(client.hear().find("larger than the service takes"), std::string::npos);
+  std::string names = R"({"command":"status","paths":["/a")";
+  for (int name = 0; name < 500'000; ++name) names += R"(,"/a/file,[name]:of a long list")";
+  EXPECT_TRUE(client.say(names + "]}"));
+  EXPECT_NE(client.hear().find("done"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cairn::node

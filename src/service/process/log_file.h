@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service's log: node.log in the node directory, sparse, for operators.
+// The service's log: node.log in the node directory, sparse, for operators. Where it grows beyond
+// kLogBytesMax, the older half goes, and a line says how much that was.
 //
 // Thread safety: open_log() once at start; everything else, log.h included, is then safe from any
 // thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace cairn::node {
+
+inline constexpr std::size_t kLogBytesMax = std::size_t{4} << 20;
 
 // Falls back to standard error, which the launcher has put into the same file.
 void open_log(const std::string& path);
