@@ -133,6 +133,7 @@ bool ChunkReads::unpack(const Box& box, void* to) {
 }
 
 void ChunkReads::keep(std::uint64_t number, const CairnRegion& region, const void* cells) {
+  if (!array_.keeping.is_worth()) return;
   const double begin = seconds_now();
   if (calls_.keep(&region, cells) == 0) array_.keeping.note_kept(number, seconds_now() - begin);
 }
@@ -151,7 +152,8 @@ bool ChunkReads::read_chunk(std::uint64_t number) {
   array_.keeping.note_missed(number);
   leave(dataset_, why_left(array_.keeping.answer()));
   // To unpack all of it for a part would be in vain.
-  if (error != -ENODATA || !array_.keeping.is_worth()) return false;
+  const bool has_room = array_.keeping.answer() != arrays::KeepingWorth::Answer::kNoRoom;
+  if (error != -ENODATA || !has_room) return false;
   if (*wanted == box_ && *wanted == chunk) {
     if (!unpack(chunk, read_.buffer)) return false;
     keep(number, region, read_.buffer);

@@ -175,7 +175,7 @@ class Pass {
     claim->block = static_cast<LockedBlock&&>(block).begin_flush(pages);
     CAIRN_CRASH_POINT("flush.claimed");
     // Not under the block's lock: the log takes that while it holds its own.
-    if (request_.log_comes_first && !may_store(*claim)) {
+    if (request_.only_logged && !is_logged(*claim)) {
       complete(*claim, false);
       return ClaimOutcome::kBusy;
     }
@@ -246,6 +246,7 @@ class Pass {
   // Writes the claimed blocks in runs of adjacent bytes, one call each, and settles every claim.
   void write_batch() {
     if (claim_count_ == 0) return;
+    if (request_.log_comes_first) log_batch();
     const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
     std::array<iovec, kBlocksPerBatch + kRunsPerBlock> parts;
     unsigned part_count = 0;
@@ -299,14 +300,20 @@ class Pass {
                                        claim.block.sequence());
   }
 
-  bool may_store(const Claim& claim) const {
-    return request_.witness->may_store(request_.object, claim.number, claim.block.bucket(),
-                                       claim.block.sequence(), claim.block.pages());
+  StoredPages stored_pages(const Claim& claim) const {
+    return {claim.number, claim.block.pages(), claim.bytes, bytes_inside(claim.number)};
   }
 
   bool are_bytes_logged(const Claim& claim) const {
-    return request_.witness->has_bytes(request_.object, {claim.number, claim.block.pages(),
-                                                         claim.bytes, bytes_inside(claim.number)});
+    return request_.witness->has_bytes(request_.object, stored_pages(claim));
+  }
+
+  // A program may change them until they are stored: then they are still dirty, and come again.
+  void log_batch() {
+    for (unsigned at = 0; at < claim_count_; ++at) {
+      const Claim& claim = claims_[at];
+      if (!is_logged(claim)) request_.witness->log_newer(request_.object, stored_pages(claim));
+    }
   }
 
   // What turns clean now is in the store alone, unless the log has it: an fsync of the file has to

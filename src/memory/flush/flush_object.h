@@ -34,12 +34,10 @@ class StoreWitness {
   // Whether the log has the block as it was in this bucket at this sequence.
   virtual bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                          std::uint32_t sequence) = 0;
-  // Whether these pages of such a block may be stored now: the log has them as they are, or no
-  // older bytes of them either.
-  virtual bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
-                         std::uint32_t sequence, std::uint16_t pages) = 0;
   // Whether these bytes are what the log has of the pages: also of a block that has moved since.
   virtual bool has_bytes(ObjectIndex object, const StoredPages& pages) = 0;
+  // These are about to be stored: where the log has older bytes of the block, it gets them first.
+  virtual void log_newer(ObjectIndex object, const StoredPages& pages) = 0;
 
  protected:
   ~StoreWitness() = default;
@@ -66,8 +64,9 @@ struct FlushRequest {
   PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
   StoreWitness* witness = nullptr;  // null: whatever is stored, the log may not have
   LossWitness* losses = nullptr;    // null: nobody wants to know
-  // Blocks that the witness does not let be stored stay dirty. Requires: a witness, not
-  // wait_for_others.
+  // Blocks that the log does not have stay dirty. Requires: a witness, not wait_for_others.
+  bool only_logged = false;
+  // The log gets what it has older bytes of before the store does. Requires: a witness.
   bool log_comes_first = false;
 };
 

@@ -138,26 +138,39 @@ bool LoggedFiles::prepare_store(ObjectIndex index, int fd) {
   const std::uint64_t dirty = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
   if (is_followed && !is_first_logged && dirty <= kFollowedBytesMax)
     (void)log_changes(index, fd, Why::kUnasked);
-  const bool is_known_logged = is_first_logged || log_known(index, *file);
+  if (!is_first_logged) log_known(index, *file);
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
-  return is_known_logged;
+  return is_first_logged;
 }
 
-// The file rests in the log all the same: a program that goes on writing what it once made durable
-// would else be logged for ever. Returns: whether the log takes them.
-bool LoggedFiles::log_known(ObjectIndex index, LoggedFile& file) {
+// Calls log(LoggingPass&) for a file that may have older bytes in the log. It rests there all the
+// same: a program that goes on writing what it once made durable would else be logged for ever.
+template <typename Log>
+void LoggedFiles::log_at_rest(ObjectIndex index, LoggedFile& file, Log&& log) {
   const Object& object = memory_.objects().at(index);
-  if (object.through.load() != 0 || object.has(kObjectUnlinked)) return false;
+  if (object.through.load() != 0 || object.has(kObjectUnlinked)) return;
   const std::lock_guard lock(file.mutex);
-  if (file.is_gone || file.number == durable::LogObject::kNone) return false;
-  if (file.blocks.empty() && file.others_upto == durable::Lsn::kNone) return true;
+  const bool has_records = !file.blocks.empty() || file.others_upto != Lsn::kNone;
+  if (file.is_gone || file.number == durable::LogObject::kNone || !has_records) return;
   const std::int64_t logged_ns = file.logged_ns;
-  LogPortion known{.bytes_max = kKnownBytesMax, .only_known = true};
   LoggingPass pass({memory_, self_, log_, seed_}, index, file);
-  Status status = open_window(file);
-  if (status) status = pass.run(&known);
+  // What the log does not take is stored without it.
+  if (open_window(file)) log(pass);
   file.logged_ns = logged_ns;
-  return status && !pass.was_disturbed();
+}
+
+// All together, in large records.
+void LoggedFiles::log_known(ObjectIndex index, LoggedFile& file) {
+  log_at_rest(index, file, [](LoggingPass& pass) {
+    LogPortion known{.bytes_max = kKnownBytesMax, .only_known = true};
+    (void)pass.run(&known);
+  });
+}
+
+void LoggedFiles::log_newer(ObjectIndex index, const StoredPages& stored) {
+  const LoggedFilePtr file = find(index);
+  if (file == nullptr) return;
+  log_at_rest(index, *file, [&](LoggingPass& pass) { (void)pass.log_stored(stored); });
 }
 
 LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
@@ -357,19 +370,6 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
   const std::lock_guard lock(file->mutex);
   const auto known = file->blocks.find(raw(number));
   return !file->is_gone && known != file->blocks.end() && known->second.stale == 0 &&
-         known->second.bucket == bucket && known->second.sequence == sequence;
-}
-
-// The log may have older bytes of other pages, or void ones: those are in the store already.
-bool LoggedFiles::may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket,
-                            std::uint32_t sequence, std::uint16_t pages) {
-  const bool is_all_logged = logs_first_.load();
-  const LoggedFilePtr file = find(object);
-  if (file == nullptr) return !is_all_logged;
-  const std::lock_guard lock(file->mutex);
-  if (file->is_gone || !file->may_have(raw(number))) return !is_all_logged;
-  const auto known = file->blocks.find(raw(number));
-  return known != file->blocks.end() && (known->second.stale & pages) == 0 &&
          known->second.bucket == bucket && known->second.sequence == sequence;
 }
 

@@ -13,9 +13,8 @@
 //     of before are stored: recovery brings nothing back that is older than what was acknowledged.
 //  3. Only pages that have changed since they were logged are logged again. A block's bucket and
 //     the sequence of its lock say that none has; digests say which.
-//  4. Bytes that the log has of a block are older than those of the store only for as long as it
-//     takes to store the block, or where the log takes nothing: the newer ones are logged first.
-//     Recovery after the death of the node alone finds them in this order.
+//  4. The service logs newer bytes of a block that the log has before it stores them, where the log
+//     takes them: recovery after the death of the node alone puts nothing older over them.
 //  5. A block that turns clean without being in the log marks its object (Object::note_store_owed).
 //
 // Thread safety: any thread; the files' locks are taken before the log's. No function takes an
@@ -63,7 +62,8 @@ class LoggedFiles final : public StoreWitness {
   // The same for a part of it: kLogged speaks of that.
   LogAttempt log_portion(ObjectIndex object, int fd, Why why, LogPortion* portion);
   // Before something of the file is stored that need not be durable: what the log has older bytes
-  // of is logged. Returns: whether blocks have to be asked for by may_store().
+  // of is logged, as much as is stored at a time. Returns: whether only blocks that the log has may
+  // be stored now.
   bool prepare_store(ObjectIndex object, int fd);
   // A file's descriptor has come, and its store answers now.
   void note_store(ObjectIndex object, int fd) {
@@ -103,9 +103,8 @@ class LoggedFiles final : public StoreWitness {
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
-  bool may_store(ObjectIndex object, BlockNumber number, BucketIndex bucket, std::uint32_t sequence,
-                 std::uint16_t pages) override;
   bool has_bytes(ObjectIndex object, const StoredPages& stored) override;
+  void log_newer(ObjectIndex object, const StoredPages& stored) override;
 
   // By a successor: what the dead service's log has of files that are still known.
   void inherit(ObjectIndex object);
@@ -130,7 +129,9 @@ class LoggedFiles final : public StoreWitness {
   Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
-  bool log_known(ObjectIndex object, LoggedFile& file);
+  template <typename Log>
+  void log_at_rest(ObjectIndex object, LoggedFile& file, Log&& log);
+  void log_known(ObjectIndex object, LoggedFile& file);
   int retire_records(ObjectIndex object, const LogMark& mark);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 

@@ -71,6 +71,23 @@ class LoggingPass {
     return Status::from_errno(-portion->unreadable, "cannot read a block for the log");
   }
 
+  // Pages as they are about to be stored, where the log may have older bytes of their block.
+  Status log_stored(const StoredPages& stored) {
+    if (!file_.may_have(raw(stored.number))) return Status::ok();
+    LoggedBlock& known = file_.blocks[raw(stored.number)];
+    const Copy copy{stored.pages, stored.inside, known.bucket, known.sequence};
+    for (unsigned page = 0; page < kPagesPerBlock; ++page) {
+      const std::size_t begin = page * kPageBytes;
+      if ((stored.pages >> page & 1) != 0 && begin < stored.inside)
+        std::copy_n(stored.bytes + begin, bytes_of_page(copy, page), bytes_.data() + begin);
+    }
+    slot_ = bytes_.data();
+    const std::uint16_t changed = take_digests(known, copy);
+    if (Status status = append_pages(stored.number, copy, changed); !status) return status;
+    note_logged(known, copy, changed);
+    return Status::ok();
+  }
+
   // The pages of the blocks that the log has which are dirty now.
   LoggedPages dirty_pages() const {
     LoggedPages pages;
@@ -230,17 +247,7 @@ class LoggingPass {
     if (error < 0) portion->unreadable = error;
     if (copy.pages == 0) return Status::ok();
     LoggedBlock& known = file_.blocks[raw_number];
-    std::uint16_t changed = 0;
-    for (unsigned page = 0; page < kPagesPerBlock; ++page) {
-      const auto bit = static_cast<std::uint16_t>(1U << page);
-      if ((copy.pages & bit) == 0) continue;
-      const std::uint64_t digest = digest_of(copy, page);
-      if ((known.pages & ~known.stale & bit) != 0 && known.digests[page] == digest) continue;
-      known.digests[page] = digest;
-      changed |= bit;
-    }
-    // Until they are in the log, nothing is known of them.
-    known.pages = static_cast<std::uint16_t>(known.pages & ~changed);
+    const std::uint16_t changed = take_digests(known, copy);
     known.sequence = copy.sequence - 1;
     if (changed == kAllPages && copy.inside == kBlockBytes && run_bytes_ != nullptr)
       return join_run(raw_number, copy);
@@ -250,6 +257,21 @@ class LoggingPass {
     // A block that lacks a page is looked at again.
     if (error == 0) known.sequence = copy.sequence;
     return Status::ok();
+  }
+
+  // Returns: the pages that the log does not have so. Until it has, nothing is known of them.
+  std::uint16_t take_digests(LoggedBlock& known, const Copy& copy) const {
+    std::uint16_t changed = 0;
+    for (unsigned page = 0; page < kPagesPerBlock && page * kPageBytes < copy.inside; ++page) {
+      const auto bit = static_cast<std::uint16_t>(1U << page);
+      if ((copy.pages & bit) == 0) continue;
+      const std::uint64_t digest = digest_of(copy, page);
+      if ((known.pages & ~known.stale & bit) != 0 && known.digests[page] == digest) continue;
+      known.digests[page] = digest;
+      changed |= bit;
+    }
+    known.pages = static_cast<std::uint16_t>(known.pages & ~changed);
+    return changed;
   }
 
   void note_logged(LoggedBlock& known, const Copy& copy, std::uint16_t changed) const {

@@ -6,15 +6,18 @@
 
 namespace cairn::node {
 
-bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log) {
+bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log,
+                     bool is_all_durable) {
   if (!log->has_failed()) return true;
   const Status health = log->log().health();
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
   log->close();
-  const Status done = durable::forget_stored(directory, [&](const durable::FileIdentity& file) {
+  const auto is_ours = [&](const durable::FileIdentity& file) {
     const ObjectIndex index = memory.objects().find(file.key);
     return index != ObjectIndex::kNone && memory.objects().at(index).is_in_log();
-  });
+  };
+  Status done = {StatusCode::kUnavailable, "not all of them are known to be durable"};
+  if (is_all_durable) done = durable::forget_stored(directory, is_ours);
   if (done) {
     log::warn("the durable log in {} failed ({}); what it had of files that are stored is void",
               directory, health.message());

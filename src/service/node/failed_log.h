@@ -11,9 +11,10 @@
 
 namespace cairn::node {
 
-// Voids what the log has of the files of this node. Does nothing where no log has failed.
-// Requires: all of them are stored, and durable in their stores.
+// Voids what a failed log has of the files of this node, if all of them are durable in their
+// stores.
 // Returns: false where the log still has that; the node's log says what to do.
-bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log);
+bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log,
+                     bool is_all_durable);
 
 }  // namespace cairn::node

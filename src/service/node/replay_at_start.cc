@@ -82,8 +82,13 @@ Status forbid(const NodeMemory& memory, Owner self, const std::string& path) {
   ObjectTable& objects = memory.objects();
   StoreStatus status;
   const std::uint32_t reclaims = objects.reclaims();
-  if (store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status) < 0)
-    return Status::ok();
+  const int error = store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status);
+  if (error == -ENOENT || error == -ENOTDIR) return Status::ok();
+  if (error < 0) {
+    return Status::from_errno(-error, printable(path) +
+                                          ", of which the durable log has bytes that "
+                                          "no program may miss, cannot be looked at");
+  }
   status.stamp.reclaims = reclaims;
   Acquisition how;
   const ObjectIndex index = objects.acquire(status.key, status.stamp, self, memory.owners(), &how);

@@ -52,6 +52,7 @@ class Rescue {
         sockets_(memory, files_, *heritage.left, directory.client_socket()),
         died_in_(life.rescue_step.load()),
         died_of_(static_cast<ObjectIndex>(life.rescue_object.load())),
+        is_log_replayed_(heritage.log_replayed.load() != 0),
         directory_(std::move(directory)) {
     memory_.owners().watch_with(&watch_);
   }
@@ -148,12 +149,16 @@ class Rescue {
   // `cairn rescue` puts in their place. What it has of other files, from a death of the machine
   // before, is still owed; and so is what it alone has (`needed`).
   void void_log(const std::set<FileId>& needed) {
-    if (config_.durable_log_bytes == 0) return;
+    if (config_.durable_log_bytes == 0 || !is_log_replayed_) return;
     ObjectTable& objects = memory_.objects();
     std::set<FileId> safe;
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
       const Object& object = objects.at(static_cast<ObjectIndex>(index));
-      if (object.is_in_log() && !needed.contains(object.key().id)) safe.insert(object.key().id);
+      // Without a descriptor nobody has asked the store; in trouble, the log alone has its bytes.
+      const bool is_synced =
+          files_.find(static_cast<ObjectIndex>(index)) != nullptr && object.log_trouble.load() == 0;
+      if (object.is_in_log() && is_synced && !needed.contains(object.key().id))
+        safe.insert(object.key().id);
     }
     const std::string& directory = config_.tiers[durable_tier_of(config_)].directory;
     const Status done = durable::forget_stored(
@@ -211,6 +216,7 @@ class Rescue {
   LeftSockets sockets_;
   const RescueStep died_in_;
   const ObjectIndex died_of_;
+  const bool is_log_replayed_;  // else all of it is an earlier node's
   // Goes first: a client that finds a name without a listener takes the node for dead.
   NodeDirectory directory_;
 };

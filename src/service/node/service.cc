@@ -121,7 +121,6 @@ class Service {
 
   // The service before this one was leaving when it died.
   void end() { loop_.request_stop(); }
-
   void end_when_unused() { loop_.request_stop_when_unused(); }
 
   // The one before was killed. 0: there is none, so what is dirty should not stay so.
@@ -287,7 +286,8 @@ class Service {
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
-    if (status == kExitStarted && !void_failed_log(config_, memory_, &log_)) status = kExitUnstored;
+    const bool is_all_durable = status == kExitStarted && !at_once;
+    if (!void_failed_log(config_, memory_, &log_, is_all_durable)) status = kExitUnstored;
     log::info("node {} ends", config_.name);
     return status;
   }

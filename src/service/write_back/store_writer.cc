@@ -148,7 +148,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   renew_if_forgotten(*file);
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  const bool log_comes_first =
+  const bool only_logged =
       logged_ != nullptr && logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
   CAIRN_CRASH_POINT("writer.begun");
@@ -156,7 +156,8 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   LossCollector losses;
   request.losses = &losses;
   request.witness = logged_;
-  request.log_comes_first = log_comes_first;
+  request.only_logged = only_logged;
+  request.log_comes_first = logged_ != nullptr;
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
@@ -367,6 +368,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   if (has_doubt && (file == nullptr || file->is_younger_than_doubt.load()))
     file = settle_doubt(index);
   LogMark mark;
+  // The mark is to speak of what is logged now, too.
+  if (logged_ != nullptr && durable && file != nullptr)
+    (void)logged_->prepare_store(index, file->fd.get());
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;
   if (file != nullptr) {
@@ -392,6 +396,7 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, LogMark*
   const std::uint32_t failures = object.sync_failures.load();
   FlushRequest request(index, file->backing);
   request.witness = logged_;
+  request.log_comes_first = logged_ != nullptr;
   LossCollector losses;
   request.losses = &losses;
   int error = flush(actor, request).error;
