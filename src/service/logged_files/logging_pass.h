@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "memory/catalog/flush_lookup.h"
+#include "memory/flush/flush_object.h"
 #include "memory/tiers/node_memory.h"
 #include "service/durable_log/durable_log.h"
 #include "service/logged_files/logged_file.h"
