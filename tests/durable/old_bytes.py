@@ -7,6 +7,7 @@ More is written than the log takes without being asked, and later after the sync
 """
 
 import contextlib
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,36 @@ def scene_what_the_store_has_stays(work):
     need(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
     found = (store / "file").read_bytes()
     need(found == newer, f"recovery brought {found.count(b'1')} old bytes back")
+
+
+GRACE = """
+import os, time
+file = os.open('file', os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, b'1' * 65536)
+os.fsync(file)
+os.write(file, b'2' * 8_000_000)
+time.sleep(0.5)
+os.pwrite(file, b'3' * 1_000_000, 0)
+print('written', flush=True)
+time.sleep(600)
+"""
+
+
+def scene_a_file_that_the_log_refuses_is_stored_within_the_grace(work):
+    """Its fsync belongs to the store since some of it went there, so the log does not get it whole."""
+    store, tier = work / "store", work / "tier"
+    store.mkdir()
+    tier.mkdir()
+    command = under_cairn.cairn_command([sys.executable, "-c", GRACE], store, tiers=[f"{tier}:256M:durable"],
+                                        options=["--grace", "2"])
+    run = subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, start_new_session=True)
+    need(run.stdout.readline() == "written\n", "the program has written")
+    run.terminate()
+    errors = run.communicate(timeout=60)[1]
+    need(run.returncode == 128 + signal.SIGTERM, f"status {run.returncode}: {errors}")
+    stored = (store / "file").read_bytes()
+    need(stored == b"3" * 1_000_000 + b"2" * (65536 + 8_000_000 - 1_000_000), "the store has all of it")
 
 
 if __name__ == "__main__":
