@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/check.h"
@@ -19,9 +20,12 @@ void StoreFigures::ask() {
 void StoreFigures::ask_locked() {
   if (is_stopping_) return;
   if (directory_.empty()) {
+    // A run says its own, and may say anything.
     const std::vector<std::string> known = directories_.all();
-    if (known.empty()) return;
-    directory_ = known.front();
+    const auto first =
+        std::ranges::find_if(known, [](const auto& path) { return path.starts_with('/'); });
+    if (first == known.end()) return;
+    directory_ = *first;
   }
   is_asked_ = true;
   // Without a thread the next call tries again.

@@ -49,6 +49,17 @@ TEST_F(StoreFiguresTest, WithoutDirectoriesOfItsOwnANodeHasTheStoreOfItsFirstRun
   EXPECT_EQ(answer_of(figures, before), "/pfs/first") << "what is in the tiers came from there";
 }
 
+TEST_F(StoreFiguresTest, ARunThatSaysNoPathHasNoStore) {
+  StoreFigures figures(directories_, store());
+  ASSERT_TRUE(runs_.begin({.id = "7", .directory = ""}));
+  ASSERT_TRUE(runs_.begin({.id = "8", .directory = "relative"}));
+  figures.ask();
+  EXPECT_EQ(figures.last_or_ask(), nullptr);
+  ASSERT_TRUE(runs_.begin({.id = "9", .directory = "/pfs/first"}));
+  figures.ask();
+  EXPECT_EQ(answer_of(figures), "/pfs/first");
+}
+
 TEST_F(StoreFiguresTest, ADirectoryOfTheNodeComesBeforeThoseOfItsRuns) {
   config_.buffer_directories = {"/pfs/project", "/pfs/other"};
   ASSERT_TRUE(runs_.begin({.id = "7", .directory = "/home"}));
