@@ -56,7 +56,9 @@ struct Scene {
             memory, clients, unserved, [] { return true; },
             [this] { return Audit::Stillness(no_fetches); }),
         reaper(memory, clients, audit, [](const SweepCounts&) {}),
-        learners(registries.config, memory, clients, registries.placement, registries.files),
+        directories(registries.config, registries.runs),
+        learners({registries.config, memory, clients, registries.placement, registries.files,
+                  directories}),
         report(registries.config, memory, learners.events(), nullptr, nullptr),
         durability(memory, registries.files, registries.flusher, log),
         drain(memory, registries.files, registries.flusher, durability),
@@ -65,7 +67,6 @@ struct Scene {
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
                              reaper, report, 0, durability, nullptr, &arrays.report}),
-        directories(registries.config, registries.runs),
         explanation(registries.config, memory, registries.placement, registries.rules, directories),
         stager(memory, clients.service(), registries.flusher, directories, no_fetches),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
@@ -93,6 +94,7 @@ struct Scene {
   std::shared_mutex no_fetches;
   Audit audit;
   Reaper reaper;
+  BufferedDirectories directories;
   Learners learners;
   LearningReport report;
   NodeLog log;
@@ -101,7 +103,6 @@ struct Scene {
   ChunkGatherer gatherer;  // does not run
   ArrayParts arrays;
   StatusReport status;
-  BufferedDirectories directories;
   Explanation explanation;
   Stager stager;
   NoStop stop;
