@@ -29,14 +29,21 @@ time.sleep(600)
 """
 
 
-def scene_what_the_store_has_stays(work):
+def started(work, program, options=()):
+    """`cairn run` of a program that has said that it has written, its store and its durable tier."""
     store, tier = work / "store", work / "tier"
     store.mkdir()
     tier.mkdir()
-    command = under_cairn.cairn_command([sys.executable, "-c", PROGRAM], store, tiers=[f"{tier}:256M:durable"])
-    run = subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdout=subprocess.PIPE, text=True,
-                           start_new_session=True)
+    command = under_cairn.cairn_command([sys.executable, "-c", program], store, tiers=[f"{tier}:256M:durable"],
+                                        options=options)
+    run = subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, start_new_session=True)
     need(run.stdout.readline() == "written\n", "the program has written")
+    return run, store, tier
+
+
+def scene_what_the_store_has_stays(work):
+    run, store, tier = started(work, PROGRAM)
     node = status_of(f"run-{run.pid}")
     newer = b"2" * BYTES
     wait_until(lambda: (store / "file").read_bytes() == newer, "the store has what was written last")
@@ -62,14 +69,7 @@ time.sleep(600)
 
 def scene_a_file_that_the_log_refuses_is_stored_within_the_grace(work):
     """Its fsync belongs to the store since some of it went there, so the log does not get it whole."""
-    store, tier = work / "store", work / "tier"
-    store.mkdir()
-    tier.mkdir()
-    command = under_cairn.cairn_command([sys.executable, "-c", GRACE], store, tiers=[f"{tier}:256M:durable"],
-                                        options=["--grace", "2"])
-    run = subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, start_new_session=True)
-    need(run.stdout.readline() == "written\n", "the program has written")
+    run, store, _ = started(work, GRACE, ["--grace", "2"])
     run.terminate()
     errors = run.communicate(timeout=60)[1]
     need(run.returncode == 128 + signal.SIGTERM, f"status {run.returncode}: {errors}")

@@ -46,7 +46,7 @@ enum class LeftReason : std::uint8_t {
   kNotThere,    // the box was not gathered, the chunk not unpacked yet
   kCheap,       // to unpack it is cheaper than to keep it
   kNoRoom,      // chunks that were kept were gone when they were read again
-  kWriter,      // who has the file open may write it, in this process or in another one
+  kWriter,      // a process has the file open for writing, this one or another
   kChanged,     // the file has changed since it was opened
   kCount
 };
