@@ -34,12 +34,8 @@ LOGGED = textwrap.dedent("""
     """)
 
 
-def rescued_past_a_log(work):
-    """A rescue has stored what is newer than the durable log: recovery does not bring the old bytes back."""
-    tier, store = work / "tier", work / "store"
-    tier.mkdir(mode=0o700)
-    store.mkdir()
-    run = Run(work, store, program=LOGGED, options=["--tier", f"{tier}:128M:durable"])
+def end_after_a_rescue(run, work):
+    """The program that has written goes on once a rescue has stored everything, and ends well."""
     run.expect("written")
     node = run.node()
     run.kill_services(3)
@@ -48,6 +44,15 @@ def rescued_past_a_log(work):
     run.expect("done")
     status, errors = run.end()
     assert status == 0, f"status {status}: {errors[-1500:]}"
+
+
+def rescued_past_a_log(work):
+    """A rescue has stored what is newer than the durable log: recovery does not bring the old bytes back."""
+    tier, store = work / "tier", work / "store"
+    tier.mkdir(mode=0o700)
+    store.mkdir()
+    run = Run(work, store, program=LOGGED, options=["--tier", f"{tier}:128M:durable"])
+    end_after_a_rescue(run, work)
     recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
                                text=True)
     assert recovered.returncode == 0, recovered.stderr
@@ -130,14 +135,7 @@ def owed_from_before(work):
         (full / "filler").write_bytes(b"f" * (1020 << 10))
         log_of_a_dead_node(tier, full / "owed", "owed" * 25000)
         run = Run(work, store, options=["--tier", f"{tier}:128M:durable"])
-        run.expect("written")
-        node = run.node()
-        run.kill_services(3)
-        wait_until(lambda: (node / "stored").exists() or not node.exists(), f"no rescue; {work}")
-        run.say()
-        run.expect("done")
-        status, errors = run.end()
-        assert status == 0, f"status {status}: {errors[-1500:]}"
+        end_after_a_rescue(run, work)
         (full / "filler").unlink()
         recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
                                    text=True, check=False)
