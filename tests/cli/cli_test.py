@@ -288,20 +288,9 @@ class Doctor(CommandTest):
         self.assertIn("is statically linked", self.cairn("doctor", "./a", check=1).stdout)
 
     def test_program_with_an_old_hdf5(self):
-        compiler = shutil.which("cc")
-        if compiler is None:
-            self.skipTest("no C compiler")
-        for name, text in (("a", "int answer(void); int main(void) { return answer(); }"),
-                           ("hdf5", "int answer(void) { return 0; }")):
-            with open(os.path.join(self.work, name + ".c"), "w", encoding="utf-8") as file:
-                file.write(text + "\n")
         for number, is_old in ((103, True), (200, True), (310, False), (320, False)):
-            library = f"libhdf5_serial.so.{number}"
-            subprocess.run([compiler, "-shared", "-o", library, f"-Wl,-soname,{library}", "hdf5.c"], check=True,
-                           cwd=self.work)
-            subprocess.run([compiler, "-o", "a", "a.c", library, f"-Wl,-rpath,{self.work}"], check=True,
-                           cwd=self.work)
-            text = self.cairn("doctor", "./a", check=0).stdout
+            self.make_program_of_hdf5(number)
+            text = self.cairn("doctor", f"./a{number}", check=0).stdout
             self.assertEqual("loads no connector" in text, is_old, text)
 
     def test_setuid_program(self):

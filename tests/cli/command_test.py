@@ -123,6 +123,20 @@ class CommandTest(unittest.TestCase):
             file.write(text)
         return path
 
+    def make_program_of_hdf5(self, number):
+        """The program a<number>, linked to a library that is called like HDF5's of that number."""
+        compiler = shutil.which("cc")
+        if compiler is None:
+            self.skipTest("no C compiler")
+        for name, text in (("a", "int answer(void); int main(void) { return answer(); }"),
+                           ("hdf5", "int answer(void) { return 0; }")):
+            with open(os.path.join(self.work, name + ".c"), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        library = f"libhdf5_serial.so.{number}"
+        for line in (["-shared", "-o", library, f"-Wl,-soname,{library}", "hdf5.c"],
+                     ["-o", f"a{number}", "a.c", library, f"-Wl,-rpath,{self.work}"]):
+            subprocess.run([compiler, *line], check=True, cwd=self.work)
+
     def wait_until(self, condition, what):
         deadline = time.monotonic() + 20
         while not condition():

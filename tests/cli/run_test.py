@@ -7,7 +7,6 @@ service.
 """
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -74,18 +73,8 @@ class Run(CommandTest):
         self.assertEqual(self.cairn("run", "--node", name, "--no-report", "--", "true", check=0).stderr, "")
 
     def test_hdf5_that_is_too_old_is_named(self):
-        compiler = shutil.which("cc")
-        if compiler is None:
-            self.skipTest("no C compiler")
-        for name, text in (("a", "int answer(void); int main(void) { return answer(); }"),
-                           ("hdf5", "int answer(void) { return 0; }")):
-            with open(os.path.join(self.work, name + ".c"), "w", encoding="utf-8") as file:
-                file.write(text + "\n")
         for number in (103, 310):
-            library = f"libhdf5_serial.so.{number}"
-            for line in (["-shared", "-o", library, f"-Wl,-soname,{library}", "hdf5.c"],
-                         ["-o", f"a{number}", "a.c", library, f"-Wl,-rpath,{self.work}"]):
-                subprocess.run([compiler, *line], check=True, cwd=self.work)
+            self.make_program_of_hdf5(number)
         name = self.node()
         self.behave(name, report={"read_bytes": 3 << 20})
         said = "buffered as bytes: libhdf5_serial.so.103 is HDF5 older than 1.14, which loads no connector"
