@@ -7,6 +7,7 @@ More is written than the log takes without being asked, and later after the sync
 """
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
-from scenes import kill_run, need, run_scenes, status_of, wait_until  # noqa: E402
+from scenes import kill_run, need, processes, run_scenes, status_of, wait_until  # noqa: E402
 
 BYTES = 6_000_000
 PROGRAM = f"""
@@ -29,7 +30,7 @@ time.sleep(600)
 """
 
 
-def started(work, program, options=()):
+def started(work, program, options=(), stdin=None):
     """`cairn run` of a program that has said that it has written, its store and its durable tier."""
     store, tier = work / "store", work / "tier"
     store.mkdir()
@@ -37,7 +38,7 @@ def started(work, program, options=()):
     command = under_cairn.cairn_command([sys.executable, "-c", program], store, tiers=[f"{tier}:256M:durable"],
                                         options=options)
     run = subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, start_new_session=True)
+                           stderr=subprocess.PIPE, stdin=stdin, text=True, start_new_session=True)
     need(run.stdout.readline() == "written\n", "the program has written")
     return run, store, tier
 
@@ -52,6 +53,41 @@ def scene_what_the_store_has_stays(work):
     need(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
     found = (store / "file").read_bytes()
     need(found == newer, f"recovery brought {found.count(b'1')} old bytes back")
+
+
+ORPHAN = f"""
+import os, sys, time
+file = os.open('file', os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, b'1' * {BYTES})
+os.fsync(file)
+os.pwrite(file, b'2' * {BYTES}, 0)
+print('written', flush=True)
+sys.stdin.readline()
+os.pwrite(file, b'3' * {BYTES}, 0)
+os.fsync(file)
+print('stored', flush=True)
+"""
+
+
+def scene_what_a_program_stores_that_outlives_the_node_stays(work):
+    """Keeper and service are killed at once, the program goes on alone, and its fsync tells the truth."""
+    run, store, tier = started(work, ORPHAN, stdin=subprocess.PIPE)
+    for pid in processes(f"run-{run.pid}"):
+        os.kill(pid, signal.SIGKILL)
+    run.stdin.write("\n")
+    run.stdin.flush()
+    need(run.stdout.readline() == "stored\n", "the program goes on without its node")
+    _, errors = run.communicate(timeout=60)
+    need("cairn recover" in errors or run.returncode in (0, 74), f"status {run.returncode}: {errors}")
+    newer = b"3" * BYTES
+    need((store / "file").read_bytes() == newer, "the store has what was written alone")
+    for attempt in ("first", "second"):
+        done = under_cairn.execute([under_cairn.CAIRN, "recover", tier], "/", 60)
+        need(done.status == 0, f"{attempt} cairn recover: {done} {done.output} {done.errors}")
+        found = (store / "file").read_bytes()
+        need(found == newer, f"{attempt} recovery brought {found.count(b'1')} and {found.count(b'2')} old bytes back")
+    beside = (store / "file.cairn-recovered").read_bytes()
+    need(len(beside) == BYTES and b"3" not in beside, "what was synced before is beside it")
 
 
 GRACE = """

@@ -39,6 +39,8 @@ HEAD = struct.Struct(f"<IIIII{NAME_BYTES}s")
 POINT = struct.Struct(f"<{NAME_BYTES}sIII")
 MAGIC = 0x63726173
 VISITS = (1, 2, 3, 7, 20, 100)
+# Who dies together with a service: nobody, its keeper, or everybody.
+ALONE, WITH_KEEPER, WITH_ALL = range(3)
 # They come after a death, which the driver deals out.
 AFTER_A_DEATH = ("takeover.", "service.files-adopted", "service.clients-adopted", "service.connections-adopted",
                  "service.runs-adopted", "keeper.", "rescue.")
@@ -105,6 +107,11 @@ def records(options, logs):
     return [options.worker, logs, options.seed, 3, 60]
 
 
+def durable_records(options, logs):
+    """With a durable tier, and synced often: a service that dies with its keeper leaves all that to `cairn recover`."""
+    return records(options, logs) + ["--durable"]
+
+
 def small_files(_options, _logs):
     return ["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do echo line $n >f$n; cat f$n >>all; rm -f gone; echo x >gone; "
             "mv gone moved; done; exec 3>nameless; echo x >&3; rm nameless; echo y >&3; exec 3>&-; cat all | cksum"]
@@ -158,9 +165,11 @@ def leave_log(stage):
     subprocess.run([under_cairn.BUILD / "tests/durable_write_log", stage.work / "tier", *words], check=True)
 
 
-WORKLOADS = [records, small_files, copying, database, mapping, recovering]
+WORKLOADS = [records, durable_records, small_files, copying, database, mapping, recovering]
 # Prepares the files for a native run, and for one under a node.
 LEFT = {recovering: (leave_owed, leave_log)}
+DURABLE = (recovering, durable_records)
+RECORDS = (records, durable_records)
 NEEDS = {database: "sqlite3"}
 
 
@@ -185,19 +194,21 @@ class Stage:
             LEFT[self.workload][which](self)
         self.left = {path.name for path in self.data.iterdir()}
 
-    def run(self, page, deaths_max, kill_first):
+    def run(self, page, deaths_max, kill_first, company=ALONE):
         self.leave(1)
         environment = under_cairn.clean_environment({
             "CAIRN_RUN_ROOT": str(self.work / "run"), "XDG_STATE_HOME": str(self.work / "state"),
             "CAIRN_CRASH_PAGE": str(page.path), "CAIRN_TEST_CAPACITIES": f"deaths={deaths_max}"})
         # A RAM tier that does not hold all of it: blocks move.
-        tier = f"{self.work / 'tier'}:" + ("128M:durable" if self.workload in LEFT else "8M")
+        tier = f"{self.work / 'tier'}:" + ("128M:durable" if self.workload in DURABLE else "8M")
         line = under_cairn.cairn_command(self.line, self.data, "2M", [tier])
         process = subprocess.Popen(line, cwd=self.data, env=environment, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         killer = threading.Thread(target=self.kill_once, daemon=True)
         if kill_first:
             killer.start()
+        if company == WITH_ALL:
+            threading.Thread(target=self.kill_all_after, args=(page, process), daemon=True).start()
         try:
             self.out, self.errors = process.communicate(timeout=LONG_SECONDS)
         except subprocess.TimeoutExpired:
@@ -226,6 +237,31 @@ class Stage:
                     except ProcessLookupError:
                         pass
             time.sleep(0.002)
+
+    def kill_all_after(self, page, process):
+        """The programs and `cairn run` follow the service and its keeper."""
+        while process.poll() is None:
+            if page.deaths():
+                os.killpg(process.pid, signal.SIGKILL)
+                return
+            time.sleep(0.0005)
+
+    def check_durable(self):
+        """What the log brings back is as new as the last fsync, byte by byte, and as whole."""
+        known = {log.name: states_since_durable(log.read_text().splitlines()) for log in self.logs.iterdir()}
+        acknowledged = {name: states for name, states in known.items() if states is not None}
+        if not acknowledged:
+            return  # there may be no tier yet
+        done = under_cairn.execute([under_cairn.CAIRN, "recover", self.work / "tier"], "/", LONG_SECONDS)
+        assert done.status == 0, f"cairn recover: {done} {done.output} {done.errors}"
+        for name, states in acknowledged.items():
+            stored = self.data / name
+            found = stored.read_bytes() if stored.exists() else b""
+            sizes = [len(state) for state in states]
+            assert min(sizes) <= len(found) <= max(sizes), f"{name}: {len(found)} bytes, not {sizes}"
+            for at, byte in enumerate(found):
+                allowed = {state[at] if at < len(state) else 0 for state in states}
+                assert byte in allowed, f"{name}: byte {at} is {byte}, not one of {sorted(allowed)}"
 
     def differences(self, native):
         compare = ["diff", "-r", "--no-dereference", native.data, self.data]
@@ -257,6 +293,19 @@ def replay(lines):
         elif line.startswith("b "):
             step = line.split()[1:]
     return bytes(data), bytes(apply(bytearray(data), step) if step else data)
+
+
+def states_since_durable(lines):
+    """The bytes of the file when it was made durable last, and after each step since; None: it never was."""
+    states, data = None, bytearray()
+    for line in lines:
+        if line.startswith("b "):
+            data = apply(bytearray(data), line.split()[1:])
+            if states is not None:
+                states.append(bytes(data))
+        elif line == "d":
+            states = [bytes(data)]
+    return states
 
 
 def apply(data, step):
@@ -312,13 +361,15 @@ class Driver:
             if self.options.only and not name.startswith(self.options.only):
                 continue
             for workload, visits in workloads.items():
-                if side == CLIENT and workload is not records:
+                if side == CLIENT and workload not in RECORDS:
                     continue
                 for visit in VISITS:
                     if visit <= visits:
-                        found.append((name, side, workload, visit, False))
+                        found.append((name, side, workload, visit, ALONE))
                 if side == SERVICE and not name.startswith("keeper."):
-                    found.append((name, side, workload, 1, True))
+                    companies = (WITH_KEEPER, WITH_ALL) if workload is durable_records else (WITH_KEEPER,)
+                    found += [(name, side, workload, visit, company) for company in companies
+                              for visit in ((1, 3) if workload is durable_records else (1,)) if visit <= visits]
         self.draw.shuffle(found)
         # Each point once before any is tried again.
         seen, first, later = set(), [], []
@@ -328,17 +379,17 @@ class Driver:
         return first + later
 
     def at_any_visit(self, case):
-        name, side, workload, _, with_parent = case
-        return name, side, workload, self.draw.randint(1, self.visited[(name, side)][workload]), with_parent
+        name, side, workload, _, company = case
+        return name, side, workload, self.draw.randint(1, self.visited[(name, side)][workload]), company
 
-    def kill_at(self, name, side, workload, visit, with_parent):
-        company = ", with its keeper" if with_parent else ""
-        said = f"{name} of the {SIDES[side]}, visit {visit}{company}, in {workload.__name__}"
+    def kill_at(self, name, side, workload, visit, company):
+        others = ("", ", with its keeper", ", with everybody")[company]
+        said = f"{name} of the {SIDES[side]}, visit {visit}{others}, in {workload.__name__}"
         is_rescue = name.startswith("rescue.")
         stage = self.stage(workload)
-        self.page.choose(name, visit, side, with_parent)
+        self.page.choose(name, visit, side, company != ALONE)
         try:
-            stage.run(self.page, 1 if is_rescue else 1000000, name.startswith(AFTER_A_DEATH))
+            stage.run(self.page, 1 if is_rescue else 1000000, name.startswith(AFTER_A_DEATH), company)
         except AssertionError as problem:
             raise AssertionError(f"{said}: {problem}; {stage.work}") from None
         deaths = self.page.deaths()
@@ -348,7 +399,7 @@ class Driver:
         if deaths:
             self.killed.add((name, side))
         # Nobody is left who could store what nobody has open any more.
-        is_alone = side == SERVICE and deaths and (with_parent or name.startswith("keeper."))
+        is_alone = side == SERVICE and deaths and (company != ALONE or name.startswith("keeper."))
         self.judge(stage, said, (side, deaths, is_alone, is_rescue))
         under_cairn.remove(stage.work)
 
@@ -358,7 +409,12 @@ class Driver:
         if is_alone:
             # True when it is 74, or when the node had ended with everything stored.
             never_began = "did not start" in stage.errors or "died before the program started" in stage.errors
-            assert stage.status in (0, EXIT_NOT_STORED) or never_began, said
+            assert stage.status in (0, EXIT_NOT_STORED, -signal.SIGKILL) or never_began, said
+            if stage.workload is durable_records:
+                try:
+                    stage.check_durable()
+                except AssertionError as problem:
+                    raise AssertionError(f"{said}: {problem}") from None
             return
         if is_rescue and stage.status == EXIT_NOT_STORED:
             assert "cairn rescue" in stage.errors, said
@@ -367,7 +423,7 @@ class Driver:
             assert stage.status in (0, 137) and "crash worker:" not in stage.errors, said
         else:
             assert stage.status == 0, said
-        if stage.workload is records:
+        if stage.workload in RECORDS:
             try:
                 stage.check_records()
             except AssertionError as problem:

@@ -3,10 +3,11 @@
 // about to do and what has been acknowledged, so that a death at any instant leaves it known what
 // the files must hold (tests/faults/crash_points.py replays the logs).
 //
-//   cairn_crash_worker LOG-DIRECTORY SEED PROCESSES STEPS     in the working directory
+//   cairn_crash_worker LOG-DIRECTORY SEED PROCESSES STEPS [--durable]    in the working directory
 //   cairn_crash_worker --map FILE SIZE                        fills a file through a mapping
 //
-// A log has lines: `b OPERATION AT LENGTH VALUE` before, `e` after each step.
+// A log has lines: `b OPERATION AT LENGTH VALUE` before, `e` after each step, and `d` when all of it
+// has been made durable, which is often with --durable.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ class Log {
     put(line, static_cast<std::size_t>(bytes));
   }
   void end() const { put("e\n", 2); }
+  void durable() const { put("d\n", 2); }
 
  private:
   void put(const char* line, std::size_t bytes) const {
@@ -50,8 +52,11 @@ class Log {
 
 class Worker {
  public:
-  Worker(const std::string& logs, unsigned seed, unsigned number)
-      : name_("file-" + std::to_string(number)), log_(logs + "/" + name_), draw_(seed + number) {
+  Worker(const std::string& logs, unsigned seed, unsigned number, bool is_durable)
+      : name_("file-" + std::to_string(number)),
+        log_(logs + "/" + name_),
+        draw_(seed + number),
+        is_durable_(is_durable) {
     open();
   }
 
@@ -74,6 +79,7 @@ class Worker {
         if (::close(fd_) != 0) fail("close", static_cast<long>(step));
         open();
       }
+      if (is_durable_ && draw_() % 2 == 0) store(step);
     }
     if (stores_ == 0) store(steps);
     if (::close(fd_) != 0) fail("the last close", 0);
@@ -102,6 +108,7 @@ class Worker {
     const bool by_reader = stores_++ % 2 == 0;
     const int fd = by_reader ? ::open(name_.c_str(), O_RDONLY) : fd_;
     if (fd < 0 || ::fsync(fd) != 0) fail("fsync", static_cast<long>(step));
+    log_.durable();
     if (by_reader) ::close(fd);
   }
   void use_deleted() const {
@@ -130,6 +137,7 @@ class Worker {
   std::string name_;
   Log log_;
   std::mt19937 draw_;
+  const bool is_durable_;
   int fd_ = -1;
   unsigned stores_ = 0;
   std::vector<char> model_;
@@ -152,13 +160,14 @@ int fill_by_mapping(const char* name, std::size_t bytes) {
 int main(int count, char** words) {
   if (count == 4 && ::strcmp(words[1], "--map") == 0)
     return fill_by_mapping(words[2], ::strtoul(words[3], nullptr, 10));
-  if (count != 5) return 2;
+  const bool is_durable = count == 6 && ::strcmp(words[5], "--durable") == 0;
+  if (count != 5 && !is_durable) return 2;
   const auto seed = static_cast<unsigned>(::strtoul(words[2], nullptr, 10));
   const auto processes = static_cast<unsigned>(::strtoul(words[3], nullptr, 10));
   const auto steps = static_cast<unsigned>(::strtoul(words[4], nullptr, 10));
   for (unsigned number = 0; number < processes; ++number) {
     if (::fork() != 0) continue;
-    Worker(words[1], seed, number).run(steps);
+    Worker(words[1], seed, number, is_durable).run(steps);
     ::_exit(0);
   }
   int result = 0;

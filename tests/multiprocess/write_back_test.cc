@@ -217,7 +217,13 @@ TEST(WriteBackIdle, CostsNothing) {
   };
   const unsigned long before = cpu_ticks();
   std::this_thread::sleep_for(std::chrono::seconds(2));
-  EXPECT_LE(cpu_ticks() - before, 1u);
+  // ThreadSanitizer's own thread wakes ten times a second.
+#if defined(CAIRN_TSAN)
+  constexpr unsigned long kTicksMax = 6;
+#else
+  constexpr unsigned long kTicksMax = 1;
+#endif
+  EXPECT_LE(cpu_ticks() - before, kTicksMax);
 }
 
 }  // namespace

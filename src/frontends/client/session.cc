@@ -111,8 +111,8 @@ Standing Session::standing_after(int error, protocol::UnservedReason why) {
 Standing Session::standing_after_contact(int error) const {
   // Memory from before a fork knows better than a path, which another root may hide.
   // Another word than this says that something may be left in the memory alone.
-  constexpr std::uint32_t kEndedInOrder = 1;
-  const bool is_ended = has_memory_ && memory_.service_board().detached.load() == kEndedInOrder;
+  const bool is_ended =
+      has_memory_ && memory_.service_board().detached.load() == ServiceBoard::kEndedInOrder;
   switch (error) {
     case -ENOENT:
     case -ENOTDIR:

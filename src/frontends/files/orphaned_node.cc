@@ -9,6 +9,7 @@
 #include "frontends/descriptors/open_file.h"
 #include "frontends/files/live_objects.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/flush/orphan_mark.h"
 
 namespace cairn {
 namespace {
@@ -21,9 +22,8 @@ constinit std::atomic<bool> is_orphaned{false};
 // In this order, as a service does that leaves (service/write_back/detachment.h): a writer that no
 // longer finds the mark asks for a service, and hears that there is none.
 void detach(const NodeMemory& memory) {
-  constexpr std::uint32_t kOrphaned = 2;
-  std::uint32_t attached = 0;
-  memory.service_board().detached.compare_exchange_strong(attached, kOrphaned,
+  std::uint32_t attached = ServiceBoard::kAttached;
+  memory.service_board().detached.compare_exchange_strong(attached, ServiceBoard::kOrphaned,
                                                           std::memory_order_seq_cst);
   for_each_live_object(memory.objects(), [&](ObjectIndex index, const Object&) {
     memory.objects().at(index).clear(kObjectHandedOver);
@@ -68,6 +68,7 @@ void look_after_node() {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return;
   CAIRN_DCHECK(actor->memory == &memory);
+  (void)mark_orphaned(memory);
   detach(memory);
   store_own_files(*actor);
 }

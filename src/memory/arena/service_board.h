@@ -10,6 +10,8 @@
 //                                        has for certain
 //   openings  clients, in open()         threads that must be alone with an unlinked file
 //   offers    service                    processes that start: slots to take; 0: none
+//   log_folder  service, before has_log  clients that survive it and its keeper: where they leave
+//                                        word that they store by themselves (flush/orphan_mark.h)
 //
 // `openings` is the sum of the slots' own counts (frontends/client/opening_guard.h); the service
 // takes out what a dead client has left in it.
@@ -18,11 +20,16 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace cairn {
 
 struct alignas(64) ServiceBoard {
+  // Values of `detached`. An orphaned node may have left data that is in its memory alone.
+  static constexpr std::uint32_t kAttached = 0;
+  static constexpr std::uint32_t kEndedInOrder = 1;
+  static constexpr std::uint32_t kOrphaned = 2;
   std::atomic<std::uint32_t> detached;
   std::atomic<std::int32_t> keeper;
   std::atomic<std::uint32_t> has_log;
@@ -31,7 +38,10 @@ struct alignas(64) ServiceBoard {
   alignas(64) std::atomic<std::uint32_t> openings;
   static constexpr unsigned kOffersMax = 8;
   alignas(64) std::atomic<std::uint32_t> offers[kOffersMax];
+  // A path that ends with a zero byte; empty: there is no log, or its path is longer.
+  static constexpr unsigned kFolderMax = 4096;
+  alignas(64) char log_folder[kFolderMax];
 };
-static_assert(sizeof(ServiceBoard) == 3 * 64, "what is read often and what is written often");
+static_assert(offsetof(ServiceBoard, log_folder) == 3 * 64, "lines that are read and written often");
 
 }  // namespace cairn

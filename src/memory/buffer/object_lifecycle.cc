@@ -15,6 +15,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/shape_change.h"
 #include "memory/flush/flush_object.h"
+#include "memory/flush/orphan_mark.h"
 
 namespace cairn {
 namespace {
@@ -284,10 +285,11 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   if (!is_for_log || !has_service_made_durable(access)) {
     result = store_object(access, durable);
     // What the log has of it is older than what the store has made safe: a crash must not bring it
-    // back. When the service is dead for good nobody can see to that.
+    // back. When the service is dead for good the mark beside the log sees to that.
     if (result == 0 && durable && object.is_in_log()) {
-      result = access.actor.memory->is_served() ? access.service.request_flush(access.index, true)
-                                                : -EIO;
+      const NodeMemory& memory = *access.actor.memory;
+      if (memory.is_served()) result = access.service.request_flush(access.index, true);
+      if (!memory.is_served()) result = mark_orphaned(memory) ? 0 : -EIO;
     }
   }
   if (result < 0) record_store_error(object, -result);
@@ -303,6 +305,30 @@ bool is_failure_of_store(int result) {
   return result < 0 && result != -EINVAL && result != -EBADF && result != -EINTR;
 }
 
+int flush_by_itself(const ObjectAccess& access) {
+  Actor& actor = access.actor;
+  if (!actor.memory->is_served()) (void)mark_orphaned(*actor.memory);
+  FlushRequest request(access.index, access.backing);
+  const int result = flush_object(actor, request).error;
+  return result == 0 ? settle_store(actor, access.index, access.backing) : result;
+}
+
+int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
+  const Object& object = access.object();
+  const bool may_be_long =
+      is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
+  if (!access.backing.is_writable() || !may_be_long)
+    return access.service.request_flush(access.index, durable);
+  // The service alone can log newer bytes of what the log has, before the store gets them.
+  const bool is_for_service = object.is_in_log() && access.actor.memory->is_served();
+  if (is_for_service && access.service.request_flush(access.index, false) == 0) return 0;
+  const int result = flush_by_itself(access);
+  // The service may hold deleted files, whose room it gives back before it says the same.
+  const bool is_stored_there =
+      lacks_room(result) && access.service.request_flush(access.index, durable) == 0;
+  return is_stored_there ? 0 : result;
+}
+
 int store_object(const ObjectAccess& access, bool durable) {
   Actor& actor = access.actor;
   Object& object = access.object();
@@ -310,20 +336,7 @@ int store_object(const ObjectAccess& access, bool durable) {
   // An entry into through mode is counted before the last blocks are stored.
   const bool is_owed =
       object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
-  if (is_owed) {
-    const bool may_be_long =
-        is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
-    if (access.backing.is_writable() && may_be_long) {
-      FlushRequest request(access.index, access.backing);
-      result = flush_object(actor, request).error;
-      if (result == 0) result = settle_store(actor, access.index, access.backing);
-      // The service may hold deleted files, whose room it gives back before it says the same.
-      if (lacks_room(result) && access.service.request_flush(access.index, durable) == 0)
-        result = 0;
-    } else {
-      result = access.service.request_flush(access.index, durable);
-    }
-  }
+  if (is_owed) result = flush_by_service_or_itself(access, durable);
   if (result == 0 && durable) {
     const std::uint32_t failures = object.sync_failures.load();
     const std::uint32_t owed = object.store_owed.load();

@@ -57,6 +57,11 @@ std::uint64_t number_of(const Json& request) {
   return id != request.end() && id->is_number_unsigned() ? id->get<std::uint64_t>() : 0;
 }
 
+bool is_command(const Json& request, const char* name) {
+  const auto command = request.find("command");
+  return command != request.end() && *command == name;
+}
+
 // Empty: it may be parsed. Walks over a value go as deep on the stack as it is nested.
 std::string excess_of(const std::string& line) {
   constexpr int kNestedMax = 100;
@@ -327,9 +332,8 @@ bool ControlServer::hear(Connection& connection) {
 
 bool ControlServer::may_ask(const Connection& connection, const Json& request) {
   if (!connection.is_last_place) return true;
-  const auto command = request.find("command");
-  return command != request.end() &&
-         (*command == "shutdown" || *command == "drain" || *command == "status");
+  return is_command(request, "shutdown") || is_command(request, "drain") ||
+         is_command(request, "status");
 }
 
 bool ControlServer::answer(Connection& connection, const std::string& line) {
@@ -360,7 +364,8 @@ bool ControlServer::answer(Connection& connection, const std::string& line) {
     // A field of another kind than its command takes: the library says so by throwing.
     peer.fail(std::string("the request cannot be understood: ") + wrong.what(), "");
   }
-  return true;
+  // Who watches the node keeps none of the last places from those who end it.
+  return !connection.is_last_place || !is_command(request, "status");
 }
 
 void ControlServer::join_finished(bool all) {

@@ -2,8 +2,10 @@
 #include "service/logged_files/node_log.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
+#include "service/durable_log/directory_storage.h"
 
 namespace cairn::node {
 
@@ -26,7 +28,11 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   files_ = std::make_unique<LoggedFiles>(memory, self, *log_);
   names_ = std::make_unique<LoggedNames>(memory, *files_, *log_);
   files_->use_names(*names_);
-  memory.service_board().has_log.store(1);
+  const std::string folder = durable::log_folder_of(config.tiers[tier].directory);
+  ServiceBoard& board = memory.service_board();
+  if (folder.size() < ServiceBoard::kFolderMax)
+    std::memcpy(board.log_folder, folder.c_str(), folder.size() + 1);
+  board.has_log.store(1);
   return Status::ok();
 }
 

@@ -2,7 +2,7 @@
 #include "service/node/failed_log.h"
 
 #include "service/process/log.h"
-#include "service/replay/recovery.h"
+#include "service/replay/stored_files.h"
 
 namespace cairn::node {
 

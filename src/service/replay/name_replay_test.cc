@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/testing/fewer_rights.h"
+#include "service/replay/stored_files.h"
 #include "service/replay/testing/lost_names.h"
 
 namespace cairn::durable {
@@ -40,6 +41,23 @@ TEST_F(RecoverNames, NamesOfAFileThatIsNotForgottenStay) {
   struct stat status{};
   ASSERT_EQ(::stat(store("new").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0640U);
+}
+
+// A rescue voids the names of its own node, which programs have changed since.
+TEST_F(RecoverNames, NamesThatAnEarlierStartHasLeftAreNotForgotten) {
+  for (const bool is_earlier : {true, false}) {
+    begin();
+    put("marker", "not durable");
+    NameChange made = change("marker", std::nullopt, named("marker"));
+    made.may_be_empty = true;
+    say({made});
+    fs::remove(store("marker"));
+    is_earlier ? die() : die_alone();
+    ASSERT_TRUE(forget_stored(tier(), [](const FileIdentity&) { return true; }).is_ok());
+    if (!is_earlier) start_anew(tier());
+    run();
+    EXPECT_EQ(fs::exists(store("marker")), is_earlier);
+  }
 }
 
 TEST_F(RecoverNames, AFileOfWhichNothingWasDurableMayBeEmpty) {

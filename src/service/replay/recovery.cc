@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <climits>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "memory/flush/orphan_mark.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"
@@ -39,14 +39,6 @@ struct Work {
 
 std::string last_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool names_any(const PendingDirectory& directory, const std::set<FileId>& files) {
-  for (const PendingDirectory::Record& record : directory.records) {
-    for (const NameChange& change : record.changes)
-      if (change.after && files.contains(change.after->id)) return true;
-  }
-  return false;
-}
-
 class Recovery {
  public:
   Recovery(const std::string& tier, const RecoveryOptions& options)
@@ -55,7 +47,6 @@ class Recovery {
                                               : options.rescue_folder) {}
 
   Status run(const std::string& tier);
-  Status forget(const std::string& tier, const IsStored& is_stored);
   RecoveryReport take_report() { return std::move(report_); }
 
  private:
@@ -64,6 +55,7 @@ class Recovery {
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
   Status finish_names();
+  void forget_orphans();
   Status announce(std::vector<Work>& works);
   void restore(std::vector<Work>& works);
   int cut(const Work& work) const;
@@ -91,6 +83,7 @@ class Recovery {
   std::unique_ptr<ExtentCopy> extents_;
   std::unique_ptr<RemovedFiles> removed_;
   std::uint64_t all_bytes_ = 0;
+  std::int64_t orphaned_ns_ = 0;  // when programs began to store by themselves; 0: they did not
   // Directories, each with what is to be done to it; null: it stays in the log.
   std::vector<PendingDirectory> directories_;
   std::vector<std::unique_ptr<NameReplay>> names_;
@@ -102,6 +95,7 @@ Status Recovery::open_log(const std::string& tier) {
   auto storage = open_directory_storage(tier, FolderWanted::kExisting);
   if (!storage) return storage.status();
   storage_ = std::move(*storage);
+  orphaned_ns_ = orphaned_at_ns((log_folder_of(tier) + "/" + kOrphanMarkName).c_str());
   auto superblock =
       open_superblock(*storage_, options_.dry_run ? SuperblockLock::kTaken : SuperblockLock::kNone);
   if (!superblock) return superblock.status();
@@ -124,28 +118,6 @@ Status Recovery::open_log(const std::string& tier) {
   if (!scanned) return scanned.status();
   report_.scan = std::move(*scanned);
   return Status::ok();
-}
-
-Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
-  CAIRN_CHECK(!options_.dry_run);
-  CAIRN_RETURN_IF_ERROR(open_log(tier));
-  directories_ = index_.take_directories();
-  const std::vector<PendingFile> files = index_.take_pending();
-  std::set<FileId> waiting;
-  for (const PendingFile& file : files) {
-    if (is_stored(file.identity)) {
-      CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
-    } else {
-      waiting.insert(file.identity.key.id);
-    }
-  }
-  // Names that programs have changed since are the store's, but for those of files that wait.
-  for (const PendingDirectory& directory : directories_) {
-    if (!names_any(directory, waiting) && sync_folder_of(directory.identity.path) == 0)
-      CAIRN_RETURN_IF_ERROR(log_->retire(directory.object, directory.records.back().lsn, {}));
-  }
-  CAIRN_RETURN_IF_ERROR(log_->commit(log_->appended()));
-  return log_->close();
 }
 
 Status Recovery::run(const std::string& tier) {
@@ -177,7 +149,20 @@ Status Recovery::run(const std::string& tier) {
   }
   CAIRN_RETURN_IF_ERROR(finish_names());
   step("close");
-  return log_ == nullptr ? Status::ok() : log_->close();
+  if (log_ == nullptr) return Status::ok();
+  CAIRN_RETURN_IF_ERROR(log_->close());
+  forget_orphans();
+  return Status::ok();
+}
+
+// The mark stands for as long as anything waits in the log that is older than what they stored.
+void Recovery::forget_orphans() {
+  const bool waits =
+      std::any_of(report_.files.begin(), report_.files.end(),
+                  [](const RecoveredFile& file) { return file.outcome == Outcome::kKept; });
+  if (orphaned_ns_ == 0 || waits) return;
+  step("forget orphans");
+  if (storage_->remove(kOrphanMarkName) == 0) (void)storage_->sync_folder();
 }
 
 void Recovery::keep(const PendingDirectory& directory, int error) {
@@ -230,7 +215,7 @@ Status Recovery::batch(std::span<PendingFile* const> files) {
     // since: whatever is there now, an older content that came back with the power, or a part of
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
-    Work work{&file, find_file(file), {}};
+    Work work{&file, find_file(file, orphaned_ns_), {}};
     const bool is_nowhere =
         work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
     work.result.path = file.identity.path;
@@ -489,11 +474,6 @@ Result<RecoveryReport> recover(const std::string& tier_directory, const Recovery
   Recovery recovery(tier_directory, options);
   CAIRN_RETURN_IF_ERROR(recovery.run(tier_directory));
   return recovery.take_report();
-}
-
-Status forget_stored(const std::string& tier_directory, const IsStored& is_stored) {
-  const RecoveryOptions options;
-  return Recovery(tier_directory, options).forget(tier_directory, is_stored);
 }
 
 }  // namespace cairn::durable

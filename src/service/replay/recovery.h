@@ -80,9 +80,4 @@ inline constexpr const char* kRescueFolder = "cairn-rescued";
 // Errors: kNotFound: no durable tier there; kUnavailable: a node uses it; others of the log.
 Result<RecoveryReport> recover(const std::string& tier_directory, const RecoveryOptions& options);
 
-// Voids what the log has of files that were stored without it, and are newer there: recovery would
-// put old bytes over them. Errors: as above.
-using IsStored = std::function<bool(const FileIdentity&)>;
-Status forget_stored(const std::string& tier_directory, const IsStored& is_stored);
-
 }  // namespace cairn::durable

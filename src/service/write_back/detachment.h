@@ -13,7 +13,10 @@ namespace cairn::node {
 
 // What stands in ServiceBoard::detached. An orphaned node may have left data behind that is in its
 // memory alone: processes that cannot see that memory must not use its files.
-enum class Detachment : std::uint32_t { kEnded = 1, kOrphaned = 2 };
+enum class Detachment : std::uint32_t {
+  kEnded = ServiceBoard::kEndedInOrder,
+  kOrphaned = ServiceBoard::kOrphaned,
+};
 
 // No client hands a file over any more, and none takes a file for handed over.
 void detach_clients(const NodeMemory& memory, Detachment how = Detachment::kEnded);
