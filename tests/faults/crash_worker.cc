@@ -6,8 +6,8 @@
 //   cairn_crash_worker LOG-DIRECTORY SEED PROCESSES STEPS [--durable]    in the working directory
 //   cairn_crash_worker --map FILE SIZE                        fills a file through a mapping
 //
-// A log has lines: `b OPERATION AT LENGTH VALUE` before, `e` after each step, and `d` when all of it
-// has been made durable, which is often with --durable.
+// A log has lines: `b OPERATION AT LENGTH VALUE` before, `e` after each step, and `d` when all of
+// it has been made durable, which is often with --durable.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -57,6 +57,10 @@ ssize_t FileUse::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   return file_.private_fd() == before ? got : -EBADF;
 }
 
+void FileUse::will_read(std::uint64_t offset, std::size_t length) {
+  if (begin()) file_.backing->will_read(offset, length);
+}
+
 ssize_t FileUse::write(std::uint64_t offset, const void* buffer, std::size_t length) {
   return begin() ? file_.backing->write(offset, buffer, length) : -EBADF;
 }

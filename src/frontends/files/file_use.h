@@ -45,6 +45,7 @@ class FileUse final : public Backing {
   ssize_t read(std::uint64_t offset, void* buffer, std::size_t length) override;
   ssize_t read_once(std::uint64_t offset, void* buffer, std::size_t length) override;
   ssize_t read_parts(std::uint64_t offset, std::span<iovec> parts) override;
+  void will_read(std::uint64_t offset, std::size_t length) override;
   ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) override;
   ssize_t write_once(std::uint64_t offset, std::span<const iovec> parts) override;
   ssize_t append(const void* buffer, std::size_t length, std::uint64_t* offset) override;

@@ -42,6 +42,7 @@ struct alignas(64) ServiceBoard {
   static constexpr unsigned kFolderMax = 4096;
   alignas(64) char log_folder[kFolderMax];
 };
-static_assert(offsetof(ServiceBoard, log_folder) == 3 * 64, "lines that are read and written often");
+static_assert(offsetof(ServiceBoard, log_folder) == 3 * 64,
+              "lines that are read and written often");
 
 }  // namespace cairn

@@ -63,6 +63,8 @@ class Backing {
   virtual ssize_t read_once(std::uint64_t offset, void* buffer, std::size_t length) = 0;
   // As read(), into several buffers. Changes `parts`.
   virtual ssize_t read_parts(std::uint64_t offset, std::span<iovec> parts) = 0;
+  // These bytes will be read in several calls: a hint to bring all of them on their way at once.
+  virtual void will_read(std::uint64_t /*offset*/, std::size_t /*length*/) {}
 
   // Writes all of it, or as much as there is room for: at least one byte, or -errno.
   virtual ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) = 0;

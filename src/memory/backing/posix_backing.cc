@@ -94,6 +94,12 @@ ssize_t PosixBacking::read_once(std::uint64_t offset, void* buffer, std::size_t 
   return sys::pread(descriptor_, buffer, length, static_cast<off_t>(offset));
 }
 
+void PosixBacking::will_read(std::uint64_t offset, std::size_t length) {
+  if (const int fd = readable_fd(); fd >= 0)
+    (void)sys::call(SYS_fadvise64, fd, static_cast<long>(offset), static_cast<long>(length),
+                    POSIX_FADV_WILLNEED);
+}
+
 ssize_t PosixBacking::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   const int fd = readable_fd();
   if (fd < 0) return fd;

@@ -239,6 +239,22 @@ std::size_t read_below(const ObjectAccess& access, const ReadPart& part, std::si
   return run > 0 ? run : read_file_tier_piece(access, part.offset(), part.out, part.length());
 }
 
+// Blocks that a request wants and that are not here are read one by one: the store hears of all of
+// them beforehand, as it would by the request itself. Returns up to where that has been looked at.
+[[gnu::noinline]] std::uint64_t foretell_missing(const ObjectAccess& access, std::uint64_t begin,
+                                                 std::uint64_t end) {
+  const BlockDirectory& directory = access.actor.memory->directory();
+  std::uint32_t past = raw(block_of(begin)) + 1;
+  const std::uint32_t last = raw(block_of(end - 1));
+  while (past <= last &&
+         directory.find(access.index, static_cast<BlockNumber>(past)) == BucketIndex::kNone)
+    ++past;
+  const std::uint64_t start = offset_of(block_of(begin));
+  const std::uint64_t run_end = offset_of(static_cast<BlockNumber>(past));
+  if (run_end - start > kBlockBytes) access.backing.will_read(start, run_end - start);
+  return run_end;
+}
+
 // Reads block by block; `*hit_bytes` counts what was resident. Bytes done, or -errno when there are
 // none.
 ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
@@ -247,6 +263,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   const bool is_one = block_of(offset) == block_of(offset + length - 1);
   const std::uint32_t weight = is_one && access.actor.is_sampled() ? Actor::kSampleEvery : 1;
   std::size_t done = 0;
+  std::uint64_t foretold = 0;
   while (done < length) {
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
@@ -259,6 +276,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
       done += run;
       continue;
     } else {
+      if (!is_one && at >= foretold) foretold = foretell_missing(access, at, offset + length);
       const auto wanted =
           static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
       ssize_t got = read_missing(access, part, wanted);

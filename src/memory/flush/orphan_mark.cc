@@ -15,7 +15,8 @@ bool mark_orphaned(const NodeMemory& memory) {
   // What this process has made before is there, unless a recovery has been done with it.
   static constinit std::atomic<const void*> marked{nullptr};
   const ServiceBoard& board = memory.service_board();
-  if (board.has_log.load() == 0 || board.detached.load() == ServiceBoard::kEndedInOrder) return true;
+  if (board.has_log.load() == 0 || board.detached.load() == ServiceBoard::kEndedInOrder)
+    return true;
   if (marked.load(std::memory_order_acquire) == &board) return true;
   const int folder = sys::openat(AT_FDCWD, board.log_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;  // not visible from here, or gone: there is no other place

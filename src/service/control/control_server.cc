@@ -364,7 +364,7 @@ bool ControlServer::answer(Connection& connection, const std::string& line) {
     // A field of another kind than its command takes: the library says so by throwing.
     peer.fail(std::string("the request cannot be understood: ") + wrong.what(), "");
   }
-  // Who watches the node keeps none of the last places from those who end it.
+  // A command that watches the node keeps none of the last places from one that ends it.
   return !connection.is_last_place || !is_command(request, "status");
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "frontends/protocol/question.h"
 
 namespace cairn::node {
@@ -125,6 +126,7 @@ std::vector<DurabilityWorker::Request> DurabilityWorker::serve(std::vector<Reque
       continue;
     }
     const LogAttempt attempt = this->attempt(request, file);
+    CAIRN_CRASH_POINT("durability.logged");
     if (attempt.outcome == Outcome::kLogged) {
       request.upto = attempt.upto;
       logged.push_back(std::move(request));
@@ -143,6 +145,7 @@ void DurabilityWorker::commit(std::vector<Request>& logged) {
   const Status done = last == durable::Lsn::kNone
                           ? Status::ok()
                           : with_.logged.log().commit_within(last, kCommitMax);
+  CAIRN_CRASH_POINT("durability.committed");
   with_.counts.rounds.fetch_add(1, std::memory_order_relaxed);
   for (Request& request : logged) {
     if (done) {

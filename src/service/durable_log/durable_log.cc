@@ -110,9 +110,9 @@ std::vector<LoggedDirectory> DurableLog::directories() const { return core_->dir
 
 std::vector<RemovedObject> DurableLog::removed() const { return core_->removed(); }
 
-Result<Lsn> DurableLog::begin_storing(LogObject object) {
+Result<Lsn> DurableLog::begin_storing(LogObject object, WindowWanted wanted) {
   CAIRN_CHECK(object != LogObject::kNone);
-  return core_->begin_storing(object);
+  return core_->begin_storing(object, wanted);
 }
 
 Status DurableLog::retire(LogObject object, Lsn upto, const FileState& store) {

@@ -104,8 +104,8 @@ class DurableLog {
 
   // Says that the service begins to write the file to its store. Commit it before the first write
   // there: without it recovery would take the service's own traces for somebody else's change. The
-  // calls may nest; each is ended by one retire().
-  Result<Lsn> begin_storing(LogObject object);
+  // calls may nest; each is ended by one retire(). kAnew: says it even where that is known already.
+  Result<Lsn> begin_storing(LogObject object, WindowWanted wanted = WindowWanted::kOpen);
   // Ends one begin_storing(): everything of the object up to `upto` is on its store and durable
   // there, and the file looks like `store` there. kNone: nothing is (the attempt failed). Durable
   // with the next commit, or after a second; if that is lost, recovery stores the same bytes again.

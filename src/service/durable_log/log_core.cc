@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 
 namespace cairn::durable {
 
@@ -263,7 +264,10 @@ int LogCore::write_record(const Placed& placed, std::vector<std::byte>& buffer) 
   const HeaderImage image = encode_header(log_, placed.header);
   CAIRN_CHECK(buffer.size() == record_bytes(placed.header.payload_bytes));
   std::memcpy(buffer.data(), image.data(), image.size());
-  return placed.file->write(buffer, placed.at);
+  CAIRN_CRASH_POINT("log.placed");
+  const int error = placed.file->write(buffer, placed.at);
+  CAIRN_CRASH_POINT("log.written");
+  return error;
 }
 
 Status LogCore::begin_segment(Lock& lock, bool for_statement) {
@@ -292,7 +296,9 @@ Status LogCore::begin_segment(Lock& lock, bool for_statement) {
   next.last = last_;
   ring_.used().push_back(std::move(next));
   ready_changed_.notify_all();
+  CAIRN_CRASH_POINT("log.segment-named");
   const Status written = write_segment_header(ring_.head());
+  CAIRN_CRASH_POINT("log.segment-begun");
   if (!written.is_ok()) fail(lock, written);
   return written;
 }
@@ -328,7 +334,7 @@ Result<Lsn> LogCore::append_removed(LogObject number) {
   return append({RecordKind::kRemoved, 0, number, {0, 0, boot}, {}});
 }
 
-Result<Lsn> LogCore::begin_storing(LogObject number) {
+Result<Lsn> LogCore::begin_storing(LogObject number, WindowWanted wanted) {
   StoringWindow window{now_ns(), boot_};
   {
     const Lock lock(mutex_);
@@ -337,7 +343,8 @@ Result<Lsn> LogCore::begin_storing(LogObject number) {
     if (!failure_.is_ok()) return failure_;
     ++object->storing;
     // One of an earlier start of the machine says nothing of what is written now.
-    if (object->window.is_open() && object->window.boot == boot_) return last_;
+    const bool is_known = object->window.is_open() && object->window.boot == boot_;
+    if (is_known && wanted == WindowWanted::kOpen) return last_;
     if (object->live.empty()) {
       object->window = window;
       object->introduced_in = 0;

@@ -63,7 +63,7 @@ class LogCore {
   // The mark of this start of the machine.
   std::uint64_t boot() const { return boot_; }
   Result<Lsn> append_removed(LogObject object);
-  Result<Lsn> begin_storing(LogObject object);
+  Result<Lsn> begin_storing(LogObject object, WindowWanted wanted);
   std::string path_of(LogObject object) const;
   Status retire(LogObject object, Lsn upto, const FileState& store);
   Status commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit);

@@ -9,6 +9,7 @@
 #include "service/durable_log/log_core.h"
 
 #include "base/check.h"
+#include "base/crash_point.h"
 
 namespace cairn::durable {
 
@@ -102,10 +103,12 @@ bool LogCore::flush_once(Lock& lock) {
       in_flight_.empty() ? placed_bytes_ : in_flight_.begin()->second;
   const auto began = std::chrono::steady_clock::now();
   lock.unlock();
+  CAIRN_CRASH_POINT("log.flushing");
   int error = 0;
   for (const auto& file : files) {
     if (error == 0) error = file->flush();
   }
+  CAIRN_CRASH_POINT("log.flushed");
   lock.lock();
   if (error != 0) {
     fail(lock, Status::from_errno(-error, storage_->where()));
@@ -153,6 +156,7 @@ void LogCore::free_segments(Lock& lock) {
          ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes()) {
     ReadySegment freed = ring_.take_oldest();
     say_where_log_begins(lock);
+    CAIRN_CRASH_POINT("log.freed");
     ring_.add_freed(std::move(freed), last_);
     if (!failure_.is_ok()) return;
   }

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "service/logged_files/file_identity.h"
 #include "service/logged_files/logging_pass.h"
 #include "service/logged_files/page_digest.h"
@@ -139,6 +140,7 @@ bool LoggedFiles::prepare_store(ObjectIndex index, int fd) {
   if (is_followed && !is_first_logged && dirty <= kFollowedBytesMax)
     (void)log_changes(index, fd, Why::kUnasked);
   if (!is_first_logged) log_known(index, *file);
+  CAIRN_CRASH_POINT("logged.newer");
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
   return is_first_logged;
 }
@@ -332,11 +334,13 @@ int LoggedFiles::retire_records(ObjectIndex index, const LogMark& mark) {
       const durable::FileState store = store_state_of(memory_.objects().at(index));
       done = log_.retire(file->number, mark.upto, store);
     }
+    CAIRN_CRASH_POINT("logged.retired");
     if (done) file->forget_until(mark.upto);
     retired = log_.appended();
   }
   if (done) done = log_.commit_within(retired, kCommitMax);
   if (!done) return done.error_number() != 0 ? -done.error_number() : -EIO;
+  CAIRN_CRASH_POINT("logged.retirement-durable");
   const std::lock_guard lock(file->mutex);
   if (file->is_gone || file->upto != mark.upto) return 0;
   end(index, *file);

@@ -34,8 +34,7 @@ bool is_file(int fd, const FileId& id, FileState* state) {
   struct statx found{};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) return false;
   if (!S_ISREG(found.stx_mode) || found.stx_ino != id.inode || found.stx_nlink == 0) return false;
-  const std::int64_t birth =
-      (found.stx_mask & STATX_BTIME) == 0 ? 0 : nanos_of(found.stx_btime);
+  const std::int64_t birth = (found.stx_mask & STATX_BTIME) == 0 ? 0 : nanos_of(found.stx_btime);
   if (id.birth_ns != 0 && birth != 0 && birth != id.birth_ns) return false;
   *state = {found.stx_size, nanos_of(found.stx_mtime)};
   return true;

@@ -272,7 +272,9 @@ Status Recovery::announce(std::vector<Work>& works) {
     if (work.found.verdict != FileVerdict::kFound) continue;
     step("announce");
     CAIRN_CHECK(work.file->object != LogObject::kNone);
-    auto lsn = log_->begin_storing(work.file->object);
+    // After the mark of orphans, so that the next recovery knows what this one has changed.
+    const WindowWanted wanted = orphaned_ns_ != 0 ? WindowWanted::kAnew : WindowWanted::kOpen;
+    auto lsn = log_->begin_storing(work.file->object, wanted);
     if (!lsn) return lsn.status();
     last = std::max(last, *lsn);
   }

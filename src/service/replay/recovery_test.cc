@@ -16,7 +16,6 @@
 
 #include "base/random_source.h"
 #include "base/testing/temporary_folder.h"
-#include "memory/flush/orphan_mark.h"
 #include "memory/flush/unfinished_time.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
@@ -407,35 +406,6 @@ TEST_F(Recover, WhatWasStoredWithoutTheLogIsForgotten) {
   ASSERT_EQ(report.files.size(), 1U);
   EXPECT_EQ(get(store("a")), "newer of a rescue");
   EXPECT_EQ(get(store("b")), "log3456789");
-}
-
-// Programs have outlived the node, and go on in the store alone.
-TEST_F(Recover, WhatHasChangedSinceProgramsWereOrphanedIsNotReplaced) {
-  for (const char* name : {"theirs", "ours", "removed"}) put(store(name), "0123456789");
-  open();
-  for (const char* name : {"theirs", "ours", "removed"}) {
-    const LogObject file = add(store(name));
-    // The service was storing it: any time from then on is explained.
-    ASSERT_TRUE(log_->begin_storing(file).is_ok());
-    write(file, 0, "older bytes", 11);
-  }
-  die();
-  put(store("ours"), "0123456789");
-  ::usleep(20'000);
-  put(log_folder_of(tier()) + "/" + kOrphanMarkName, "");
-  put(store("theirs"), "newer bytes");
-  fs::remove(store("removed"));
-  RecoveryReport report = run({.dry_run = true});
-  EXPECT_TRUE(fs::exists(log_folder_of(tier()) + "/" + kOrphanMarkName));
-  report = run();
-  ASSERT_EQ(report.files.size(), 3U);
-  EXPECT_EQ(get(store("theirs")), "newer bytes");
-  EXPECT_EQ(get(store("theirs.cairn-recovered")), "older bytes");
-  EXPECT_EQ(get(store("ours")), "older bytes");
-  EXPECT_FALSE(fs::exists(store("removed"))) << "it may have been a journal";
-  EXPECT_TRUE(fs::exists(tier() + "/cairn-rescued"));
-  EXPECT_FALSE(fs::exists(log_folder_of(tier()) + "/" + kOrphanMarkName));
-  EXPECT_TRUE(run().files.empty());
 }
 
 TEST_F(Recover, ATierInUseIsLeftAlone) {

@@ -26,8 +26,9 @@ bool names_any(const PendingDirectory& directory, const std::set<FileId>& files)
 // The store may have lost the names with the power, and the replay could not bring them back.
 bool is_of_earlier_start(const PendingDirectory& directory) {
   const std::uint64_t boot = boot_mark();
-  return std::any_of(directory.records.begin(), directory.records.end(),
-                     [boot](const auto& record) { return record.boot == 0 || record.boot != boot; });
+  return std::any_of(
+      directory.records.begin(), directory.records.end(),
+      [boot](const auto& record) { return record.boot == 0 || record.boot != boot; });
 }
 
 }  // namespace
