@@ -131,8 +131,9 @@ std::string report_page(const Json& run) {
       "initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/><title>{} - Cairn report</title>"
       "<style>{}</style></head>\n<body>\n{}<main>\n",
       kPageMark, escaped(name), kPageStyle, header_of(run, verdict));
-  for (const auto& make : {traffic_section, fetch_section, eviction_section, file_section,
-                           heat_section, process_section, durability_section, error_section})
+  for (const auto& make :
+       {advice_section, traffic_section, fetch_section, eviction_section, file_section,
+        heat_section, process_section, durability_section, error_section})
     html += make(run);
   const double interval = number_field(member(run, "timeline"), "interval_seconds");
   html += fmt::format(

@@ -10,6 +10,8 @@
 
 namespace cairn::cli {
 
+// What would make the run faster, as far as its own record tells.
+std::string advice_section(const nlohmann::json& run);
 // Reads, writes, flushes, dirty data and hits over time.
 std::string traffic_section(const nlohmann::json& run);
 // Each predictor, with what it fetched ahead, what of that was used, and what was in vain.

@@ -172,6 +172,38 @@ class Page(ReportTest):
         self.assertRegex(logged, r"^6 of this run; \d+ of the node answered from the durable log, \d+ by the store$")
         self.assertEqual(self.levels(*none)["fsyncs"], "not recorded")  # by a node of before
 
+    def advice(self, io=3000.0, **series):
+        """What a record of 64 busy processes and an hour says would help; `series`: the last of their values."""
+        timeline = timeline_of(rows=20)
+        for name, value in series.pop("timeline", {}).items():
+            timeline[name] = value
+        for name, value in series.items():
+            timeline["series"][name] = [0] * 19 + [value]
+        record = record_of(timeline)
+        record["report"]["io_seconds"] = io * 64
+        self.keep(record)
+        return self.text(self.by_id(self.make(), "advice-list"))
+
+    def test_what_would_help(self):
+        calm = {"miss_bytes": MIB, "fetched_bytes.strided": 0, "fetched_bytes.sequential": 0}
+        self.assertIn("Nothing in this record", self.advice(**calm))
+        self.assertIn("little to give", self.advice(io=36.0))
+        kept = self.advice(miss_bytes=10 ** 12, read_bytes=2 * 10 ** 12, evicted_blocks=10 ** 7)
+        self.assertRegex(kept, r"waited for the store for 931 GiB of the 1.82 TiB they read\. The tiers were full")
+        first = self.advice(miss_bytes=10 ** 12, read_bytes=2 * 10 ** 12, evicted_blocks=0)
+        self.assertIn("those were first reads", first)
+        vain = self.advice(**{**calm, "fetched_bytes.strided": 10 ** 9, "used_ahead_bytes.strided": 10 ** 8})
+        self.assertRegex(vain, r"of the \S+ MiB that were fetched ahead were not used")
+        through = self.advice(**calm, write_bytes=10 ** 9, write_through_bytes=9 * 10 ** 8)
+        self.assertIn("went straight to the store", through)
+        waiting = [{"path": "/log", "fsync_seconds": 150_000.0, "fsyncs": 9}]
+        synced = {"files": waiting, "fsyncs": 9}
+        self.assertIn("A durable tier on a local device", self.advice(**calm, timeline=synced))
+        node = {**synced, "durability": "node"}
+        self.assertIn("could not take 7 of them",
+                      self.advice(**calm, timeline=node, fsyncs_logged=2, fsyncs_stored=7))
+        self.assertIn("The log answered them", self.advice(**calm, timeline=node, fsyncs_logged=9, fsyncs_stored=0))
+
     def test_hostile_names_stay_text(self):
         self.keep(record_of(timeline_of(rows=20)))
         root = self.make()

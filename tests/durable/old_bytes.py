@@ -72,7 +72,9 @@ print('stored', flush=True)
 def scene_what_a_program_stores_that_outlives_the_node_stays(work):
     """Keeper and service are killed at once, the program goes on alone, and its fsync tells the truth."""
     run, store, tier = started(work, ORPHAN, stdin=subprocess.PIPE)
-    for pid in processes(f"run-{run.pid}"):
+    service, keeper = processes(f"run-{run.pid}")
+    os.kill(keeper, signal.SIGSTOP)  # it begins no other service
+    for pid in (service, keeper):
         os.kill(pid, signal.SIGKILL)
     run.stdin.write("\n")
     run.stdin.flush()

@@ -319,8 +319,10 @@ int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
       is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
   if (!access.backing.is_writable() || !may_be_long)
     return access.service.request_flush(access.index, durable);
-  // The service alone can log newer bytes of what the log has, before the store gets them.
-  const bool is_for_service = object.is_in_log() && access.actor.memory->is_served();
+  // The service alone can log newer bytes of what the log has, before the store gets them. A
+  // guarded file is stored with the rights of its writer.
+  const bool is_for_service = object.is_in_log() && !object.has(kObjectGuarded) &&
+                              access.actor.memory->is_served();
   if (is_for_service && access.service.request_flush(access.index, false) == 0) return 0;
   const int result = flush_by_itself(access);
   // The service may hold deleted files, whose room it gives back before it says the same.
