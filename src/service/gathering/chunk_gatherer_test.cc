@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <numeric>
@@ -240,6 +241,41 @@ TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {
                             actor_.self);
   gatherer_.await_quiet();
   EXPECT_EQ(memory_.objects().used(), raw(object_) + 1) << "no region was made";
+}
+
+// Readers tell their boxes, users their hints, and commands look, while chunks are gathered.
+TEST_F(ChunkGathererTest, ManyReadAndLookWhileItGathers) {
+  bring_in();
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> others;
+  for (std::uint64_t row = 0; row < 4; ++row) {
+    others.emplace_back([this, row] {
+      for (std::uint64_t turn = 0; turn < 12; ++turn) read(tile(row, turn % 4));
+    });
+  }
+  others.emplace_back([this] {
+    for (int turn = 0; turn < 20; ++turn)
+      gatherer_.expect(object_, array(), grid_of(array().shape, {256, 64}));
+  });
+  others.emplace_back([this, &is_over] {
+    while (!is_over.load()) (void)gatherer_.grids_of(object_, array());
+  });
+  std::size_t whole = 0;
+  const auto look_at_all = [this, &whole] {
+    for (std::uint64_t number = 0; number < 16; ++number) {
+      const Box box = tile(number / 4, number % 4);
+      const std::vector<std::uint32_t> found = gathered(box);
+      whole += found.empty() ? 0 : 1;
+      ASSERT_TRUE(found.empty() || found == wanted(box)) << number;
+    }
+  };
+  for (int turn = 0; turn < 10; ++turn) look_at_all();
+  is_over.store(true);
+  for (std::thread& other : others) other.join();
+  gatherer_.await_quiet();
+  whole = 0;
+  look_at_all();
+  EXPECT_GT(whole, 0u);
 }
 
 }  // namespace
