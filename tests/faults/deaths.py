@@ -18,7 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import under_cairn  # noqa: E402
-from scenes import EXIT_NOT_STORED, ask, is_alive, kill_run, need, processes, run_scenes, status_of, wait_until  # noqa: E402
+from scenes import (EXIT_NOT_STORED, ask, is_alive, kill_run, need, processes, run_scenes,  # noqa: E402
+                    status_of, wait_until)
 
 BYTES = 300_000
 LEVELS = ("store", "node")
