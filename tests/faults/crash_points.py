@@ -113,6 +113,22 @@ def durable_records(options, logs):
     return records(options, logs, steps=120) + ["--durable"]
 
 
+ROWS, VERSIONS, LAST_NUMBER = 6, 8, 3000
+
+
+def durable_database(_options, logs):
+    """Each row is counted in a log when its transaction is done."""
+    return ["sh", "-c", "sqlite3 d 'create table t(n integer primary key, s text)'; n=0; "
+            f'while [ $n -lt {ROWS} ]; do n=$((n + 1)); sqlite3 d "insert into t(s) values(hex(zeroblob($n * 500)))" '
+            '&& echo $n >>"$1/acknowledged"; done; sqlite3 d "select count(*), sum(length(s)) from t"', "sh", logs]
+
+
+def durable_replacing(_options, logs):
+    """A file is replaced by another one that nobody has synced."""
+    return ["sh", "-c", f'n=0; while [ $n -lt {VERSIONS} ]; do n=$((n + 1)); seq $n {LAST_NUMBER} >fresh && '
+            'mv fresh file && echo $n >>"$1/acknowledged"; done; cksum <file', "sh", logs]
+
+
 def small_files(_options, _logs):
     return ["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do echo line $n >f$n; cat f$n >>all; rm -f gone; echo x >gone; "
             "mv gone moved; done; exec 3>nameless; echo x >&3; rm nameless; echo y >&3; exec 3>&-; cat all | cksum"]
@@ -166,12 +182,13 @@ def leave_log(stage):
     subprocess.run([under_cairn.BUILD / "tests/durable_write_log", stage.work / "tier", *words], check=True)
 
 
-WORKLOADS = [records, durable_records, small_files, copying, database, mapping, recovering]
+WORKLOADS = [records, durable_records, durable_database, durable_replacing, small_files, copying, database, mapping,
+             recovering]
 # Prepares the files for a native run, and for one under a node.
 LEFT = {recovering: (leave_owed, leave_log)}
-DURABLE = (recovering, durable_records)
+DURABLE = (recovering, durable_records, durable_database, durable_replacing)
 RECORDS = (records, durable_records)
-NEEDS = {database: "sqlite3"}
+NEEDS = {database: "sqlite3", durable_database: "sqlite3"}
 
 
 class Stage:
@@ -247,14 +264,38 @@ class Stage:
                 return
             time.sleep(0.0005)
 
+    def recover(self):
+        done = under_cairn.execute([under_cairn.CAIRN, "recover", self.work / "tier"], "/", LONG_SECONDS)
+        assert done.status == 0, f"cairn recover: {done} {done.output} {done.errors}"
+
+    def acknowledged(self):
+        log = self.logs / "acknowledged"
+        return int(log.read_text().split()[-1]) if log.exists() else 0
+
+    def check_database(self):
+        if self.acknowledged() == 0:
+            return
+        self.recover()
+        query = ["sqlite3", self.data / "d", "pragma integrity_check; select count(*) from t"]
+        found = subprocess.run(query, text=True, capture_output=True, check=False).stdout.split()
+        assert found[:1] == ["ok"] and int(found[1]) >= self.acknowledged(), f"{found}, not {self.acknowledged()} rows"
+
+    def check_replaced(self):
+        if self.acknowledged() == 0:
+            return
+        self.recover()
+        found = (self.data / "file").read_text()
+        possible = range(self.acknowledged(), VERSIONS + 1)
+        assert any(found == "".join(f"{line}\n" for line in range(n, LAST_NUMBER + 1)) for n in possible), \
+            f"{len(found)} bytes, none of the versions {possible}: {found[:100]!r}"
+
     def check_durable(self):
         """What the log brings back is as new as the last fsync, byte by byte, and as whole."""
         known = {log.name: states_since_durable(log.read_text().splitlines()) for log in self.logs.iterdir()}
         acknowledged = {name: states for name, states in known.items() if states is not None}
         if not acknowledged:
             return  # there may be no tier yet
-        done = under_cairn.execute([under_cairn.CAIRN, "recover", self.work / "tier"], "/", LONG_SECONDS)
-        assert done.status == 0, f"cairn recover: {done} {done.output} {done.errors}"
+        self.recover()
         for name, states in acknowledged.items():
             stored = self.data / name
             found = stored.read_bytes() if stored.exists() else b""
@@ -273,6 +314,10 @@ class Stage:
             if found in (before, after):
                 continue
             check_bytes(log.name, found, (before, after))
+
+
+DURABLE_CHECKS = {durable_records: Stage.check_durable, durable_database: Stage.check_database,
+                  durable_replacing: Stage.check_replaced}
 
 
 class Driver:
@@ -322,9 +367,10 @@ class Driver:
                     if visit <= visits:
                         found.append((name, side, workload, visit, ALONE))
                 if side == SERVICE and not name.startswith("keeper."):
-                    companies = (WITH_KEEPER, WITH_ALL) if workload is durable_records else (WITH_KEEPER,)
+                    is_checked = workload in DURABLE_CHECKS
+                    companies = (WITH_KEEPER, WITH_ALL) if is_checked else (WITH_KEEPER,)
                     found += [(name, side, workload, visit, company) for company in companies
-                              for visit in ((1, 3) if workload is durable_records else (1,)) if visit <= visits]
+                              for visit in ((1, 3) if is_checked else (1,)) if visit <= visits]
         self.draw.shuffle(found)
         # Each point once before any is tried again.
         seen, first, later = set(), [], []
@@ -365,9 +411,9 @@ class Driver:
             # True when it is 74, or when the node had ended with everything stored.
             never_began = "did not start" in stage.errors or "died before the program started" in stage.errors
             assert stage.status in (0, EXIT_NOT_STORED, -signal.SIGKILL) or never_began, said
-            if stage.workload is durable_records:
+            if stage.workload in DURABLE_CHECKS:
                 try:
-                    stage.check_durable()
+                    DURABLE_CHECKS[stage.workload](stage)
                 except AssertionError as problem:
                     raise AssertionError(f"{said}: {problem}") from None
             return
