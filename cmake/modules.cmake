@@ -54,7 +54,7 @@ cairn_module(frontends/descriptors NO_EXCEPTIONS
              DEPS memory/catalog memory/backing memory/buffer frontends/client)
 cairn_module(frontends/processes NO_EXCEPTIONS DEPS memory/arena frontends/client frontends/descriptors)
 cairn_module(frontends/files    NO_EXCEPTIONS
-             DEPS memory/catalog memory/backing memory/flush memory/buffer
+             DEPS memory/catalog memory/backing memory/buffer
                   frontends/client frontends/libc frontends/paths frontends/descriptors)
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
              DEPS memory/tiers memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
@@ -144,8 +144,7 @@ cairn_module(service/control
                   service/fetching service/gathering service/sampling
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
-             DEPS memory/backing memory/tiers memory/flush policy/replacement
-                  service/process service/keeping service/profiler
+             DEPS memory/backing memory/tiers policy/replacement service/process service/keeping service/profiler
                   service/recovery service/rescue service/logged_files
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching

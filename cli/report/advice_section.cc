@@ -74,9 +74,10 @@ std::string on_fsyncs(const Facts& facts) {
   const double stored = facts.series.last("fsyncs_stored");
   const double logged = facts.series.last("fsyncs_logged");
   if (stored <= logged * kLittle) return took + " The log answered them: fewer of them would help.";
-  return took + fmt::format(" The log could not take {:.0f} of them, which had to wait for the "
-                            "store: `cairn status` says why, often because the tier is small.",
-                            stored);
+  return took + fmt::format(
+                    " The log could not take {:.0f} of them, which had to wait for the "
+                    "store: `cairn status` says why, often because the tier is small.",
+                    stored);
 }
 
 std::string on_misses(const Facts& facts) {
@@ -87,9 +88,10 @@ std::string on_misses(const Facts& facts) {
                                        size(missed), size(read));
   const double evicted = facts.series.last("evicted_blocks") * kBlockBytes;
   if (evicted >= kMuch * missed)
-    return came + fmt::format(" The tiers were full meanwhile, and {} had to leave: more room "
-                              "(--ram, or a file tier with --tier) keeps it.",
-                              size(evicted));
+    return came + fmt::format(
+                      " The tiers were full meanwhile, and {} had to leave: more room "
+                      "(--ram, or a file tier with --tier) keeps it.",
+                      size(evicted));
   return came +
          " Nothing had to leave the tiers, so those were first reads: more memory does not help. A "
          "declared order (`cairn declare`) has them fetched before they are wanted.";

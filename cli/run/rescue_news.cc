@@ -52,8 +52,8 @@ std::string durable_line(const NodePaths& node) {
   std::string tier;
   if (!read_line(open_file(node.directory + "/durable-tier").get(), &tier)) return {};
   return fmt::format(
-      "what was made durable is in the durable tier: `cairn recover {}` stores it, and beside the "
-      "files that programs have changed since the node died",
+      "what was made durable is in the durable tier: `cairn recover {}` stores it, but "
+      "for files that programs have synced since the node died",
       printable(tier));
 }
 

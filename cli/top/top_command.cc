@@ -47,17 +47,17 @@ class Watched {
 
   // Throws Failure when nobody answers.
   void look() {
-    if (!client_) client_.emplace(paths_);
-    take(client_->request({{"command", "status"}}));
+    take(ask([this] { return client_->request({{"command", "status"}}); }));
   }
 
   // The same, where a key is answered at once, and a node that is gone stays on the screen.
   void look_while_keys_may_come(const LiveTerminal& terminal) {
     try {
-      if (!client_) client_.emplace(paths_);
-      client_->watch(terminal.descriptor());
-      const Json reply = client_->request({{"command", "status"}},
-                                          [](const Json& progress) { return !progress.is_null(); });
+      const Json reply = ask([&] {
+        client_->watch(terminal.descriptor());
+        return client_->request({{"command", "status"}},
+                                [](const Json& progress) { return !progress.is_null(); });
+      });
       if (reply.is_null()) return;
       take(reply);
       trouble_.clear();
@@ -74,6 +74,20 @@ class Watched {
   const std::string& trouble() const { return trouble_; }
 
  private:
+  // A node that has few places left for connections ends one after its answer.
+  template <typename Request>
+  Json ask(Request&& request) {
+    if (client_) {
+      try {
+        return request();
+      } catch (const Failure&) {
+        client_.reset();
+      }
+    }
+    client_.emplace(paths_);
+    return request();
+  }
+
   void take(const Json& reply) {
     status_ = member(reply, "status");
     rates_.add(rate_counters(status_));

@@ -44,7 +44,7 @@ int Session::request_durable(ObjectIndex object) {
   return ask_about(question);
 }
 
-// A service that is dead for good replays no log.
+// Without a service the next fsync leaves the log (leave_log).
 int Session::note_cut(ObjectIndex object, std::uint64_t size) {
   protocol::Question question;
   question.type = protocol::Type::kNoteCut;

@@ -9,7 +9,6 @@
 #include "frontends/descriptors/open_file.h"
 #include "frontends/files/live_objects.h"
 #include "memory/buffer/object_lifecycle.h"
-#include "memory/flush/orphan_mark.h"
 
 namespace cairn {
 namespace {
@@ -68,7 +67,6 @@ void look_after_node() {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return;
   CAIRN_DCHECK(actor->memory == &memory);
-  (void)mark_orphaned(memory);
   detach(memory);
   store_own_files(*actor);
 }

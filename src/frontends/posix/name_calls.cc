@@ -14,6 +14,7 @@
 #include "frontends/posix/times.h"
 #include "frontends/protocol/question.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/flush/orphan_words.h"
 
 namespace cairn {
 namespace real {
@@ -62,7 +63,12 @@ class Victim {
     const Object& record = actor->object(object);
     // A crash from here on must not bring the file back: a database's journal that is gone says
     // that its transaction is done.
-    if (record.is_in_log()) (void)session.note_cut(object, protocol::kCutAway);
+    if (record.is_in_log()) {
+      (void)session.note_cut(object, protocol::kCutAway);
+      const NodeMemory& memory = session.memory();
+      if (!memory.is_served())
+        (void)void_in_log(memory, OrphanWords(memory.service_board().log_folder), object);
+    }
     const bool is_held = record.is_held_by_service();  // the record may not outlive the name
     unlink_object(*actor, object);
     if (is_held && record.opens.load(std::memory_order_acquire) == 0) session.discarded(object);

@@ -10,8 +10,10 @@
 //                                        has for certain
 //   openings  clients, in open()         threads that must be alone with an unlinked file
 //   offers    service                    processes that start: slots to take; 0: none
-//   log_folder  service, before has_log  clients that survive it and its keeper: where they leave
-//                                        word that they store by themselves (flush/orphan_mark.h)
+//   log_folder, log_id  service, before has_log  clients that survive it and its keeper: where they
+//                                        leave word of what they have stored by themselves
+//                                        (memory/flush/orphan_words.h)
+//   log_last  service, before it writes  the same: the number of the log's last record
 //
 // `openings` is the sum of the slots' own counts (frontends/client/opening_guard.h); the service
 // takes out what a dead client has left in it.
@@ -41,6 +43,8 @@ struct alignas(64) ServiceBoard {
   // A path that ends with a zero byte; empty: there is no log, or its path is longer.
   static constexpr unsigned kFolderMax = 4096;
   alignas(64) char log_folder[kFolderMax];
+  std::atomic<std::uint64_t> log_id;
+  alignas(64) std::atomic<std::uint64_t> log_last;
 };
 static_assert(offsetof(ServiceBoard, log_folder) == 3 * 64,
               "lines that are read and written often");

@@ -15,7 +15,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/shape_change.h"
 #include "memory/flush/flush_object.h"
-#include "memory/flush/orphan_mark.h"
+#include "memory/flush/orphan_words.h"
 
 namespace cairn {
 namespace {
@@ -285,11 +285,12 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   if (!is_for_log || !has_service_made_durable(access)) {
     result = store_object(access, durable);
     // What the log has of it is older than what the store has made safe: a crash must not bring it
-    // back. When the service is dead for good the mark beside the log sees to that.
-    if (result == 0 && durable && object.is_in_log()) {
-      const NodeMemory& memory = *access.actor.memory;
-      if (memory.is_served()) result = access.service.request_flush(access.index, true);
-      if (!memory.is_served()) result = mark_orphaned(memory) ? 0 : -EIO;
+    // back.
+    if (result == 0 && durable) {
+      const bool is_served = access.actor.memory->is_served();
+      if (is_served && object.is_in_log())
+        result = access.service.request_flush(access.index, true);
+      if (!access.actor.memory->is_served()) result = leave_log(access);
     }
   }
   if (result < 0) record_store_error(object, -result);
@@ -305,12 +306,18 @@ bool is_failure_of_store(int result) {
   return result < 0 && result != -EINVAL && result != -EBADF && result != -EINTR;
 }
 
-int flush_by_itself(const ObjectAccess& access) {
+int flush_alone(const ObjectAccess& access) {
   Actor& actor = access.actor;
-  if (!actor.memory->is_served()) (void)mark_orphaned(*actor.memory);
   FlushRequest request(access.index, access.backing);
   const int result = flush_object(actor, request).error;
   return result == 0 ? settle_store(actor, access.index, access.backing) : result;
+}
+
+// A store by a program without a service voids what the log has of the file, if that can be.
+int flush_by_itself(const ObjectAccess& access) {
+  const bool is_left_to_log = access.object().is_in_log() && !access.actor.memory->is_served();
+  if (is_left_to_log && leave_log(access) == 0) return 0;
+  return flush_alone(access);
 }
 
 int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
@@ -321,8 +328,8 @@ int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
     return access.service.request_flush(access.index, durable);
   // The service alone can log newer bytes of what the log has, before the store gets them. A
   // guarded file is stored with the rights of its writer.
-  const bool is_for_service = object.is_in_log() && !object.has(kObjectGuarded) &&
-                              access.actor.memory->is_served();
+  const bool is_for_service =
+      object.is_in_log() && !object.has(kObjectGuarded) && access.actor.memory->is_served();
   if (is_for_service && access.service.request_flush(access.index, false) == 0) return 0;
   const int result = flush_by_itself(access);
   // The service may hold deleted files, whose room it gives back before it says the same.
@@ -358,6 +365,27 @@ int store_object(const ObjectAccess& access, bool durable) {
 
 }  // namespace
 
+int leave_log(const ObjectAccess& access) {
+  const NodeMemory& memory = *access.actor.memory;
+  Object& object = access.object();
+  const ServiceBoard& board = memory.service_board();
+  if (board.has_log.load() == 0 || object.is_marked(kMarkOutOfLog)) return 0;
+  // A node that has ended in order has emptied its log, or this file is in it.
+  const bool is_ended = board.detached.load() == ServiceBoard::kEndedInOrder;
+  if (is_ended && !object.is_in_log()) return 0;
+  if (object.dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
+  const OrphanWords words(board.log_folder);
+  if (!words.is_locked()) return -EIO;
+  int result = flush_alone(access);
+  if (result == 0) result = access.backing.sync(SyncDepth::kAll);
+  return result == 0 ? void_in_log(memory, words, access.index) : result;
+}
+
+void leave_log_if_alone(const ObjectAccess& access) {
+  if (__builtin_expect(access.object().is_in_log(), 0) && !access.actor.memory->is_served())
+    (void)leave_log(access);
+}
+
 void redirty_object(Actor& actor, ObjectIndex index) {
   const Object& object = actor.object(index);
   const std::uint64_t bytes = std::min(object.size.load(), kBlockableBytes);
@@ -383,6 +411,7 @@ void count_through(Actor& actor, ObjectIndex index) {
 
 int enter_through(const ObjectAccess& access) {
   Object& object = access.object();
+  leave_log_if_alone(access);
   // Stored while still buffered, so that the application's time is settled too. Without the
   // object's lock: the service takes it when it stores on our behalf.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;

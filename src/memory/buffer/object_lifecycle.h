@@ -41,6 +41,14 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
 // reported once through it.
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen);
 
+// Nobody serves the node any more, and what its log has of the file is older: the file is stored,
+// durably, and recovery has word that the log's records of it are void
+// (memory/flush/orphan_words.h). 0, also where there is no log, or -errno. Requires: none of the
+// object's locks.
+int leave_log(const ObjectAccess& access);
+// The same before the store's file is changed past the buffers, as far as it can be.
+void leave_log_if_alone(const ObjectAccess& access);
+
 // After a failed fsync of the backing file the kernel may have dropped pages that it had taken:
 // everything of the object that is still resident counts as dirty again, so that the next attempt
 // writes it anew.

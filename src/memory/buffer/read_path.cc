@@ -244,8 +244,10 @@ std::size_t read_below(const ObjectAccess& access, const ReadPart& part, std::si
 [[gnu::noinline]] std::uint64_t foretell_missing(const ObjectAccess& access, std::uint64_t begin,
                                                  std::uint64_t end) {
   const BlockDirectory& directory = access.actor.memory->directory();
+  // More than this at once the kernel may not take.
+  constexpr std::uint32_t kForetoldMax = 32;
   std::uint32_t past = raw(block_of(begin)) + 1;
-  const std::uint32_t last = raw(block_of(end - 1));
+  const std::uint32_t last = std::min(raw(block_of(end - 1)), past + kForetoldMax - 2);
   while (past <= last &&
          directory.find(access.index, static_cast<BlockNumber>(past)) == BucketIndex::kNone)
     ++past;

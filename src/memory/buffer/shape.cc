@@ -275,6 +275,7 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   const WriteUnderWay under_way(access);
   Object& object = access.object();
   const Actor& actor = access.actor;
+  leave_log_if_alone(access);
   end_abandoned_through(access);
   // An append must not go to an end that the file has no more.
   OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
@@ -310,6 +311,7 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
   Object& object = access.object();
   const Actor& actor = access.actor;
   const bool changes_bytes = (mode & ~FALLOC_FL_KEEP_SIZE) != 0;
+  leave_log_if_alone(access);
   const bool moves_bytes = (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)) != 0;
   // The store must have everything before bytes are punched or moved there, and its own size for
   // the size rules.

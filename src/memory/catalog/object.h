@@ -77,6 +77,8 @@ enum ObjectMark : std::uint8_t {
   kMarkBeingSettled = 1u << 5,
   // it was cut to nothing: what is written instead is made durable when it is closed
   kMarkRewritten = 1u << 6,
+  // nobody serves the node, and a program has left word that what the log has of it is void
+  kMarkOutOfLog = 1u << 7,
 };
 
 // What the store has failed to keep of a file that the durable log has: its records stay.

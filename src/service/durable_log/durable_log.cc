@@ -106,13 +106,15 @@ Result<Lsn> DurableLog::append_names(LogObject directory, std::span<const NameCh
   return core_->append({RecordKind::kNames, 0, directory, {0, core_->boot(), 0}, names});
 }
 
+std::uint64_t DurableLog::id() const { return core_->id(); }
+
 std::vector<LoggedDirectory> DurableLog::directories() const { return core_->directories(); }
 
 std::vector<RemovedObject> DurableLog::removed() const { return core_->removed(); }
 
-Result<Lsn> DurableLog::begin_storing(LogObject object, WindowWanted wanted) {
+Result<Lsn> DurableLog::begin_storing(LogObject object) {
   CAIRN_CHECK(object != LogObject::kNone);
-  return core_->begin_storing(object, wanted);
+  return core_->begin_storing(object);
 }
 
 Status DurableLog::retire(LogObject object, Lsn upto, const FileState& store) {

@@ -99,13 +99,15 @@ class DurableLog {
   // What the names of a directory mean, all of it or none after a crash. The directory is an object
   // as files are: add_object() gives it its number, and retire() says that its store has the names.
   Result<Lsn> append_names(LogObject directory, std::span<const NameChange> changes);
+  // The identity of the log, which all its records bear.
+  std::uint64_t id() const;
   // The directories with names that their store does not have for certain.
   std::vector<LoggedDirectory> directories() const;
 
   // Says that the service begins to write the file to its store. Commit it before the first write
   // there: without it recovery would take the service's own traces for somebody else's change. The
-  // calls may nest; each is ended by one retire(). kAnew: says it even where that is known already.
-  Result<Lsn> begin_storing(LogObject object, WindowWanted wanted = WindowWanted::kOpen);
+  // calls may nest; each is ended by one retire().
+  Result<Lsn> begin_storing(LogObject object);
   // Ends one begin_storing(): everything of the object up to `upto` is on its store and durable
   // there, and the file looks like `store` there. kNone: nothing is (the attempt failed). Durable
   // with the next commit, or after a second; if that is lost, recovery stores the same bytes again.

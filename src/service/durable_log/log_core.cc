@@ -46,6 +46,7 @@ LogCore::LogCore(std::unique_ptr<LogStorage> storage, OpenSuperblock superblock,
       superblock_(std::move(superblock)),
       log_(superblock_.content.log()),
       boot_(boot_mark()),
+      told_last_(options.last),
       ring_(*storage_, superblock_.content.segment_bytes, options.capacity_bytes) {}
 
 LogCore::~LogCore() {
@@ -253,6 +254,7 @@ LogCore::Placed LogCore::place(Lock& lock, const RecordDraft& draft, std::uint64
   CAIRN_CHECK(head.end <= ring_.segment_bytes());
   CAIRN_CHECK(header.lsn > head.last && header.lsn > durable_);
   head.last = last_ = header.lsn;
+  if (told_last_ != nullptr) told_last_->store(raw(last_));
   in_flight_.emplace(raw(header.lsn), placed_bytes_);
   placed_bytes_ += record_bytes(draft.payload.size());
   ++figures_.appended_records;
@@ -334,7 +336,7 @@ Result<Lsn> LogCore::append_removed(LogObject number) {
   return append({RecordKind::kRemoved, 0, number, {0, 0, boot}, {}});
 }
 
-Result<Lsn> LogCore::begin_storing(LogObject number, WindowWanted wanted) {
+Result<Lsn> LogCore::begin_storing(LogObject number) {
   StoringWindow window{now_ns(), boot_};
   {
     const Lock lock(mutex_);
@@ -343,8 +345,7 @@ Result<Lsn> LogCore::begin_storing(LogObject number, WindowWanted wanted) {
     if (!failure_.is_ok()) return failure_;
     ++object->storing;
     // One of an earlier start of the machine says nothing of what is written now.
-    const bool is_known = object->window.is_open() && object->window.boot == boot_;
-    if (is_known && wanted == WindowWanted::kOpen) return last_;
+    if (object->window.is_open() && object->window.boot == boot_) return last_;
     if (object->live.empty()) {
       object->window = window;
       object->introduced_in = 0;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -62,8 +63,9 @@ class LogCore {
   }
   // The mark of this start of the machine.
   std::uint64_t boot() const { return boot_; }
+  std::uint64_t id() const { return log_; }
   Result<Lsn> append_removed(LogObject object);
-  Result<Lsn> begin_storing(LogObject object, WindowWanted wanted);
+  Result<Lsn> begin_storing(LogObject object);
   std::string path_of(LogObject object) const;
   Status retire(LogObject object, Lsn upto, const FileState& store);
   Status commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit);
@@ -118,6 +120,7 @@ class LogCore {
   const OpenSuperblock superblock_;
   const std::uint64_t log_;
   const std::uint64_t boot_;
+  std::atomic<std::uint64_t>* const told_last_;
 
   mutable std::mutex mutex_;
   std::condition_variable durable_changed_;

@@ -4,6 +4,7 @@
 // Thread safety: values. Units: bytes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,8 @@ struct LogOptions {
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
   // The size of a segment in a new log; a log that exists keeps its own.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  // Gets the number of the last record before that is written; null: nobody wants it.
+  std::atomic<std::uint64_t>* last = nullptr;
 };
 
 struct DataRange {

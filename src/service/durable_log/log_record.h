@@ -83,8 +83,6 @@ struct StoringWindow {
   friend bool operator==(const StoringWindow&, const StoringWindow&) = default;
 };
 
-enum class WindowWanted : std::uint8_t { kOpen, kAnew };
-
 // A number that is the same until the machine starts again; 0 where the kernel does not tell.
 std::uint64_t boot_mark();
 

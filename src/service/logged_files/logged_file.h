@@ -73,6 +73,7 @@ inline void note_appended(Object& object, LoggedFile& file, durable::Lsn lsn) {
   // The first record brings the log's word that the file is being stored with it.
   if (file.window == durable::Lsn::kNone) file.window = lsn;
   file.logged_ns = monotonic_ns();
+  if (object.is_marked(kMarkOutOfLog)) object.mark(kMarkOutOfLog, false);
   object.log_position.store(durable::raw(lsn), std::memory_order_seq_cst);
 }
 

@@ -22,6 +22,8 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   options.capacity_bytes = config.durable_log_bytes;
   options.segment_bytes =
       std::clamp(config.durable_log_bytes / kSegments / 4096 * 4096, kSegmentMin, kSegmentMax);
+  ServiceBoard& board = memory.service_board();
+  options.last = &board.log_last;
   auto log = durable::DurableLog::open(config.tiers[tier].directory, options);
   if (!log) return log.status();
   log_ = std::move(log.value());
@@ -29,7 +31,7 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   names_ = std::make_unique<LoggedNames>(memory, *files_, *log_);
   files_->use_names(*names_);
   const std::string folder = durable::log_folder_of(config.tiers[tier].directory);
-  ServiceBoard& board = memory.service_board();
+  board.log_id.store(log_->id());
   if (folder.size() < ServiceBoard::kFolderMax)
     std::memcpy(board.log_folder, folder.c_str(), folder.size() + 1);
   board.has_log.store(1);

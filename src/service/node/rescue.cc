@@ -16,7 +16,6 @@
 #include "base/crash_point.h"
 #include "base/private_file.h"
 #include "base/size_text.h"
-#include "memory/flush/orphan_mark.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/attachment/process_look.h"
 #include "service/node/heritage.h"
@@ -202,8 +201,6 @@ class Rescue {
                format_size(saved.saved_bytes()), saved.files(), saved.path(),
                format_size(saved.lost_bytes()),
                is_durable ? "" : "; whether all of it survives a crash is not known");
-    // The log may have older bytes of a file whose newer ones `cairn rescue` is to put in place.
-    (void)mark_orphaned(memory_);
     CAIRN_CRASH_POINT("rescue.ending");
     directory_.keep_client_socket();
     directory_.note_rescue({saved.path(), saved.files(), saved.saved_bytes(), saved.lost_bytes()});

@@ -26,17 +26,17 @@ constexpr std::int64_t kClockSlackNs = 2 * kSecondNs;
 constexpr std::array<std::int64_t, 4> kTimeSteps = {100, 1000, kSecondNs, 2 * kSecondNs};
 constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
-std::int64_t nanos_of(const statx_timestamp& time) {
-  return time.tv_sec * kSecondNs + static_cast<std::int64_t>(time.tv_nsec);
-}
-
 bool is_file(int fd, const FileId& id, FileState* state) {
   struct statx found{};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) return false;
   if (!S_ISREG(found.stx_mode) || found.stx_ino != id.inode || found.stx_nlink == 0) return false;
-  const std::int64_t birth = (found.stx_mask & STATX_BTIME) == 0 ? 0 : nanos_of(found.stx_btime);
+  const std::int64_t birth =
+      (found.stx_mask & STATX_BTIME) == 0
+          ? 0
+          : found.stx_btime.tv_sec * kSecondNs + static_cast<std::int64_t>(found.stx_btime.tv_nsec);
   if (id.birth_ns != 0 && birth != 0 && birth != id.birth_ns) return false;
-  *state = {found.stx_size, nanos_of(found.stx_mtime)};
+  *state = {found.stx_size, found.stx_mtime.tv_sec * kSecondNs +
+                                static_cast<std::int64_t>(found.stx_mtime.tv_nsec)};
   return true;
 }
 
@@ -122,15 +122,6 @@ int reopen(int looked, int access) {
   return fd;
 }
 
-// Programs have outlived the node, and somebody has touched the file since: no time that a program
-// can set hides that. What recovery itself has begun came later still.
-bool is_touched_since(int fd, const PendingFile& file, std::int64_t orphaned_ns) {
-  if (orphaned_ns == 0 || file.window.since_ns > orphaned_ns) return false;
-  struct statx found{};
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_CTIME, &found) != 0) return true;
-  return nanos_of(found.stx_ctime) >= orphaned_ns;
-}
-
 // While data of a file is on its way, the store bears the time of memory/flush/unfinished_time.h.
 bool is_unfinished_of(const std::set<std::int64_t>& times, std::int64_t now) {
   return std::any_of(times.begin(), times.end(),
@@ -200,7 +191,7 @@ bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t b
   return !has_restarted(file, boot) || now.mtime_ns < booted_ns + kClockSlackNs;
 }
 
-FoundFile find_file(const PendingFile& file, std::int64_t orphaned_ns) {
+FoundFile find_file(const PendingFile& file) {
   FoundFile found;
   if (file.identity.path.empty() || file.identity.path.front() != '/') {
     return found;  // nothing that a node would write
@@ -222,9 +213,7 @@ FoundFile find_file(const PendingFile& file, std::int64_t orphaned_ns) {
     found.path = file.identity.path;
     const bool may_be_made = has_folder && file.is_complete();
     found.is_taken = may_be_made && found.error == 0;
-    // A program that went on may have removed it, a journal for instance that must not come back.
-    const bool may_be_removed = orphaned_ns != 0;
-    if (may_be_made && found.error == ENOENT && !may_be_removed) found.verdict = FileVerdict::kNew;
+    if (may_be_made && found.error == ENOENT) found.verdict = FileVerdict::kNew;
     return found;
   }
   FileState now;
@@ -235,8 +224,7 @@ FoundFile find_file(const PendingFile& file, std::int64_t orphaned_ns) {
     ::close(looked);
     return found;
   }
-  const bool is_ours = is_explained(file, now, boot_mark(), booted_at_ns()) &&
-                       !is_touched_since(looked, file, orphaned_ns);
+  const bool is_ours = is_explained(file, now, boot_mark(), booted_at_ns());
   found.fd = reopen(looked, is_ours ? O_RDWR : O_RDONLY);
   const int error = errno;
   ::close(looked);

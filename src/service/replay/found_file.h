@@ -27,8 +27,7 @@ struct FoundFile {
   bool is_taken = false;  // kGone, it never reached the store, and another file has its path
 };
 
-// `orphaned_ns`: when programs began to store by themselves (memory/flush/orphan_mark.h); 0: never.
-FoundFile find_file(const PendingFile& file, std::int64_t orphaned_ns);
+FoundFile find_file(const PendingFile& file);
 
 // Whether what is open as `fd` is that file and no later one that got its inode's number: by its
 // handle, or else by its time of birth.

@@ -170,6 +170,23 @@ void LogIndex::stored(PendingFile& file, const RecordHeader& header) {
   std::erase_if(named->second, [upto](const auto& names) { return names.lsn <= upto; });
 }
 
+std::vector<LogIndex::Voided> LogIndex::void_stored(
+    const std::function<bool(const ObjectKey&)>& is_it, Lsn upto) {
+  std::vector<Voided> voided;
+  for (auto& [number, file] : files_) {
+    if (!file.is_pending() || !is_it(file.identity.key)) continue;
+    const Lsn last = std::min(file.last, upto);
+    RecordHeader word;
+    word.kind = RecordKind::kStored;
+    word.flags = kFlagStillStoring;  // as far as anybody knows
+    word.object = file.object;
+    word.words = {raw(last), file.store.size, static_cast<std::uint64_t>(file.store.mtime_ns)};
+    stored(file, word);
+    voided.push_back({file.object, last, file.store});
+  }
+  return voided;
+}
+
 std::vector<PendingDirectory> LogIndex::take_directories() {
   std::vector<PendingDirectory> pending;
   for (auto& [number, records] : names_) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -101,6 +102,13 @@ class LogIndex {
   // A visitor of LogScan::run().
   void add(const FoundRecord& record, const LogSegment& segment);
 
+  // Programs have stored all of that file since: what it has up to there is void. Returns what was.
+  struct Voided {
+    LogObject object = LogObject::kNone;
+    Lsn upto = Lsn::kNone;
+    FileState store;
+  };
+  std::vector<Voided> void_stored(const std::function<bool(const ObjectKey&)>& is_it, Lsn upto);
   // Files with something left to do, by the number of their objects.
   std::vector<PendingFile> take_pending();
   // The same of directories. Before take_pending().

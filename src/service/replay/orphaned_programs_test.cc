@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs have outlived the node, and go on in the store alone (memory/flush/orphan_mark.h).
+// Programs have outlived the node, and left word of what they have stored by themselves
+// (memory/flush/orphan_words.h).
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 
-#include "memory/flush/orphan_mark.h"
+#include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/replay/testing/lost_names.h"
 
@@ -19,56 +19,97 @@ namespace fs = std::filesystem;
 
 class OrphanedPrograms : public RecoverNames {
  protected:
-  // The log has older bytes of a file that the service was storing: any time is explained then.
-  void put_older(const std::string& name) {
+  Lsn put_older(const std::string& name) {
     put(name, "0123456789");
     const auto file = log_->add_object(identity(store(name)), state_of(name));
-    ASSERT_TRUE(log_->begin_storing(*file).is_ok());
+    // The service was storing it: any time is explained then.
+    EXPECT_TRUE(log_->begin_storing(*file).is_ok());
     const std::string older = "older bytes";
-    ASSERT_TRUE(
-        log_->append_data(*file, {0, std::as_bytes(std::span(older))}, {older.size(), kModified})
-            .is_ok());
+    return *log_->append_data(*file, {0, std::as_bytes(std::span(older))},
+                              {older.size(), kModified});
   }
-  std::string mark() const { return log_folder_of(tier()) + "/" + kOrphanMarkName; }
-  void make_mark() const { const std::ofstream made(mark()); }
+  OrphanWord word(const std::string& name, Lsn upto) const {
+    const ObjectKey key = identity(store(name)).key;
+    OrphanWord word;
+    word.log = log_->id();
+    word.upto = raw(upto);
+    word.store = raw(key.store);
+    word.inode = key.id.inode;
+    word.birth_ns = static_cast<std::uint64_t>(key.id.birth_ns);
+    return word;
+  }
+  std::string folder() const { return log_folder_of(tier()); }
+  std::uintmax_t words() const { return fs::file_size(folder() + "/" + OrphanWords::kName); }
 };
 
-TEST_F(OrphanedPrograms, WhatHasChangedSinceIsNotReplaced) {
-  for (const char* name : {"theirs", "ours", "removed"}) put_older(name);
+TEST_F(OrphanedPrograms, FilesThatTheyHaveStoredAreLeftAlone) {
+  for (const char* name : {"theirs", "ours", "removed", "later"}) put_older(name);
+  const Lsn upto = log_->appended();
+  const auto again = log_->add_object(identity(store("later")), state_of("later"));
+  const std::string newer = "NEWER";
+  ASSERT_TRUE(
+      log_->append_data(*again, {0, std::as_bytes(std::span(newer))}, {11, kModified}).is_ok());
+  {
+    const OrphanWords said(folder().c_str());
+    for (const char* name : {"theirs", "removed", "later"})
+      ASSERT_EQ(said.say(word(name, upto)), 0);
+    OrphanWord other = word("ours", upto);
+    other.log ^= 1;
+    ASSERT_EQ(said.say(other), 0) << "of another log";
+  }
   die_alone();
-  put("ours", "0123456789");
-  ::usleep(20'000);
-  make_mark();
   put("theirs", "newer bytes");
   fs::remove(store("removed"));
   run({.dry_run = true});
-  EXPECT_TRUE(fs::exists(mark()));
-  ASSERT_EQ(run().files.size(), 3U);
-  // The file that is gone may have been a journal.
-  const std::map<std::string, std::string> expected = {{"theirs", "newer bytes"},
-                                                       {"theirs.cairn-recovered", "older bytes"},
-                                                       {"ours", "older bytes"}};
-  EXPECT_EQ(tree(), expected);
-  EXPECT_TRUE(fs::exists(tier() + "/cairn-rescued"));
-  EXPECT_FALSE(fs::exists(mark()));
+  EXPECT_EQ(words(), 4 * sizeof(OrphanWord));
+  run();
+  const std::map<std::string, std::string> expected = {
+      {"theirs", "newer bytes"}, {"ours", "older bytes"}, {"later", "NEWER56789"}};
+  EXPECT_EQ(tree()["theirs"], expected.at("theirs"));
+  EXPECT_EQ(tree()["ours"], expected.at("ours"));
+  EXPECT_EQ(tree()["later"].substr(0, 5), "NEWER") << "a later node has logged that";
+  EXPECT_FALSE(fs::exists(store("removed"))) << "it may have been a journal";
+  EXPECT_EQ(words(), 0u);
   EXPECT_TRUE(run().files.empty());
 }
 
-// What it has written itself is no change by others.
-TEST_F(OrphanedPrograms, ARecoveryThatIsKilledAnywhereIsDoneAgain) {
+TEST_F(OrphanedPrograms, ATornWordCountsForNothing) {
+  const Lsn upto = put_older("ours");
+  {
+    const OrphanWords said(folder().c_str());
+    ASSERT_EQ(said.say(word("ours", upto)), 0);
+  }
+  std::fstream file(folder() + "/" + OrphanWords::kName);
+  file.seekp(20);
+  file.put('x');
+  file.close();
+  die_alone();
+  run();
+  EXPECT_EQ(tree()["ours"], "older bytes");
+}
+
+TEST_F(OrphanedPrograms, ARecoveryThatIsKilledAnywhereHeedsThemStill) {
   bool is_killed = true;
   for (int count = 0; is_killed; count += kKillStride) {
     begin();
     put_older("ours");
+    const Lsn upto = put_older("theirs");
+    ASSERT_EQ(OrphanWords(folder().c_str()).say(word("theirs", upto)), 0);
     die_alone();
-    ::usleep(20'000);
-    make_mark();
+    put("theirs", "newer bytes");
     is_killed = is_killed_at(tier(), count);
     run();
-    const std::map<std::string, std::string> expected = {{"ours", "older bytes"}};
+    const std::map<std::string, std::string> expected = {{"ours", "older bytes"},
+                                                         {"theirs", "newer bytes"}};
     ASSERT_EQ(tree(), expected) << "killed at " << count;
-    ASSERT_FALSE(fs::exists(mark())) << "killed at " << count;
   }
+}
+
+// Older bytes would come over those that are being stored.
+TEST_F(OrphanedPrograms, RecoveryWaitsForAProgramThatStores) {
+  const OrphanWords storing(folder().c_str());
+  ASSERT_TRUE(storing.is_locked());
+  EXPECT_FALSE(OrphanWords(folder().c_str(), 20).is_locked());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
-#include "memory/flush/orphan_mark.h"
+#include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"
@@ -43,6 +43,7 @@ class Recovery {
  public:
   Recovery(const std::string& tier, const RecoveryOptions& options)
       : options_(options),
+        tier_(tier),
         rescue_(options.rescue_folder.empty() ? log_folder_of(tier) + "/../" + kRescueFolder
                                               : options.rescue_folder) {}
 
@@ -55,7 +56,7 @@ class Recovery {
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
   Status finish_names();
-  void forget_orphans();
+  Status heed_orphans();
   Status announce(std::vector<Work>& works);
   void restore(std::vector<Work>& works);
   int cut(const Work& work) const;
@@ -72,6 +73,7 @@ class Recovery {
   }
 
   const RecoveryOptions& options_;
+  const std::string tier_;
   RescueFolder rescue_;
   RecoveryReport report_;
   std::unique_ptr<LogStorage> storage_;
@@ -83,7 +85,8 @@ class Recovery {
   std::unique_ptr<ExtentCopy> extents_;
   std::unique_ptr<RemovedFiles> removed_;
   std::uint64_t all_bytes_ = 0;
-  std::int64_t orphaned_ns_ = 0;  // when programs began to store by themselves; 0: they did not
+  // Held to the end: no program that has outlived its node stores meanwhile.
+  std::unique_ptr<OrphanWords> orphans_;
   // Directories, each with what is to be done to it; null: it stays in the log.
   std::vector<PendingDirectory> directories_;
   std::vector<std::unique_ptr<NameReplay>> names_;
@@ -95,7 +98,6 @@ Status Recovery::open_log(const std::string& tier) {
   auto storage = open_directory_storage(tier, FolderWanted::kExisting);
   if (!storage) return storage.status();
   storage_ = std::move(*storage);
-  orphaned_ns_ = orphaned_at_ns((log_folder_of(tier) + "/" + kOrphanMarkName).c_str());
   auto superblock =
       open_superblock(*storage_, options_.dry_run ? SuperblockLock::kTaken : SuperblockLock::kNone);
   if (!superblock) return superblock.status();
@@ -122,6 +124,7 @@ Status Recovery::open_log(const std::string& tier) {
 
 Status Recovery::run(const std::string& tier) {
   CAIRN_RETURN_IF_ERROR(open_log(tier));
+  CAIRN_RETURN_IF_ERROR(heed_orphans());
   directories_ = index_.take_directories();
   std::vector<PendingFile> files = index_.take_pending();
   removed_ = std::make_unique<RemovedFiles>(files, [this](const char* name) { step(name); });
@@ -151,18 +154,35 @@ Status Recovery::run(const std::string& tier) {
   step("close");
   if (log_ == nullptr) return Status::ok();
   CAIRN_RETURN_IF_ERROR(log_->close());
-  forget_orphans();
-  return Status::ok();
+  step("forget orphans");
+  const int error = orphans_->clear();
+  return error == 0 ? Status::ok() : Status::from_errno(-error, storage_->where());
 }
 
-// The mark stands for as long as anything waits in the log that is older than what they stored.
-void Recovery::forget_orphans() {
-  const bool waits =
-      std::any_of(report_.files.begin(), report_.files.end(),
-                  [](const RecoveredFile& file) { return file.outcome == Outcome::kKept; });
-  if (orphaned_ns_ == 0 || waits) return;
-  step("forget orphans");
-  if (storage_->remove(kOrphanMarkName) == 0) (void)storage_->sync_folder();
+// Programs have stored these files themselves: what the log has of them is older.
+Status Recovery::heed_orphans() {
+  const std::string folder = log_folder_of(tier_);
+  const std::string path = folder + "/" + OrphanWords::kName;
+  if (options_.dry_run && ::access(path.c_str(), F_OK) != 0) return Status::ok();
+  orphans_ = std::make_unique<OrphanWords>(folder.c_str());
+  if (!orphans_->is_locked()) {
+    return {StatusCode::kUnavailable,
+            path +
+                " is locked: a program that has outlived its node stores a file; run it again when "
+                "that is done",
+            EBUSY};
+  }
+  OrphanWord word;
+  for (std::uint64_t number = 0; orphans_->read(number, &word); ++number) {
+    if (!word.is_whole() || word.log != superblock_.content.log()) continue;
+    const auto voided = index_.void_stored(
+        [&word](const ObjectKey& key) { return word.is_of(key); }, static_cast<Lsn>(word.upto));
+    for (const LogIndex::Voided& file : voided) {
+      step("say stored by programs");
+      if (log_ != nullptr) CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.upto, file.store));
+    }
+  }
+  return log_ == nullptr ? Status::ok() : log_->commit(log_->appended());
 }
 
 void Recovery::keep(const PendingDirectory& directory, int error) {
@@ -215,7 +235,7 @@ Status Recovery::batch(std::span<PendingFile* const> files) {
     // since: whatever is there now, an older content that came back with the power, or a part of
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
-    Work work{&file, find_file(file, orphaned_ns_), {}};
+    Work work{&file, find_file(file), {}};
     const bool is_nowhere =
         work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
     work.result.path = file.identity.path;
@@ -272,9 +292,7 @@ Status Recovery::announce(std::vector<Work>& works) {
     if (work.found.verdict != FileVerdict::kFound) continue;
     step("announce");
     CAIRN_CHECK(work.file->object != LogObject::kNone);
-    // After the mark of orphans, so that the next recovery knows what this one has changed.
-    const WindowWanted wanted = orphaned_ns_ != 0 ? WindowWanted::kAnew : WindowWanted::kOpen;
-    auto lsn = log_->begin_storing(work.file->object, wanted);
+    auto lsn = log_->begin_storing(work.file->object);
     if (!lsn) return lsn.status();
     last = std::max(last, *lsn);
   }
