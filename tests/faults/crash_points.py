@@ -125,7 +125,8 @@ def durable_database(_options, logs):
 
 def durable_replacing(_options, logs):
     """A file is replaced by another one that nobody has synced."""
-    return ["sh", "-c", f'n=0; while [ $n -lt {VERSIONS} ]; do n=$((n + 1)); seq $n {LAST_NUMBER} >fresh && '
+    return ["sh", "-c", f'n=1; seq 1 {LAST_NUMBER} >file; sync file && echo 1 >"$1/acknowledged"; '
+            f'while [ $n -lt {VERSIONS} ]; do n=$((n + 1)); seq $n {LAST_NUMBER} >fresh && '
             'mv fresh file && echo $n >>"$1/acknowledged"; done; cksum <file', "sh", logs]
 
 

@@ -99,15 +99,16 @@ class Renaming {
   bool is_of_one_file() const { return has_second_ && is_same_file(first_, second_); }
 
   // A program that replaces a file by another means to have one of the two, also after a crash: the
-  // new one's data has to be durable before its name is (as ext4 promises, auto_da_alloc).
-  void make_durable() {
+  // new one's data has to be durable before its name is (as ext4 promises, auto_da_alloc). 0 or
+  // -errno: then the old file keeps its name.
+  int make_durable() {
     const ErrnoKeeper keeper;
     object_ = has_first_ ? object_of(first_) : ObjectIndex::kNone;
-    if (object_ == ObjectIndex::kNone) return;
+    if (object_ == ObjectIndex::kNone) return 0;
     Session& session = Session::instance();
     const Object& object = session.memory().objects().at(object_);
-    if (has_second_ && object.is_made_durable_by_log() && may_be_lost(object))
-      (void)session.request_durable(object_);
+    const bool is_owed = has_second_ && object.is_made_durable_by_log() && may_be_lost(object);
+    return is_owed ? session.request_durable(object_) : 0;
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -136,7 +137,10 @@ int rename_with(int from_directory, const char* from, int to_directory, const ch
   Renaming renaming(from_directory, from, to_directory, to);
   if (renaming.is_of_one_file()) return call();
   const Victim victim(to_directory, to);
-  renaming.make_durable();
+  if (const int error = renaming.make_durable(); error < 0) {
+    errno = -error;
+    return -1;
+  }
   const int result = finish(call(), victim);
   if (result == 0) {
     const ErrnoKeeper keeper;
