@@ -13,6 +13,7 @@
 #include "frontends/paths/visible_status.h"
 #include "frontends/posix/times.h"
 #include "frontends/protocol/question.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/flush/orphan_words.h"
 
@@ -63,11 +64,10 @@ class Victim {
     const Object& record = actor->object(object);
     // A crash from here on must not bring the file back: a database's journal that is gone says
     // that its transaction is done.
-    if (record.is_in_log()) {
-      (void)session.note_cut(object, protocol::kCutAway);
-      const NodeMemory& memory = session.memory();
-      if (!memory.is_served())
-        (void)void_in_log(memory, OrphanWords(memory.service_board().log_folder), object);
+    if (record.is_in_log()) (void)session.note_cut(object, protocol::kCutAway);
+    if (may_be_left_in_log(session.memory(), object)) {
+      const OrphanWords words(session.memory().service_board().log_folder);
+      (void)void_in_log(session.memory(), words, object);
     }
     const bool is_held = record.is_held_by_service();  // the record may not outlive the name
     unlink_object(*actor, object);
@@ -89,7 +89,8 @@ int finish(int result, const Victim& victim) {
 // The two files of a rename before it.
 class Renaming {
  public:
-  Renaming(int from_directory, const char* from, int to_directory, const char* to) {
+  Renaming(int from_directory, const char* from, int to_directory, const char* to)
+      : from_directory_(from_directory), from_(from) {
     const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
     has_first_ = sys::statx(from_directory, from, flags, kOverlayMask, &first_) == 0;
     has_second_ = has_first_ && sys::statx(to_directory, to, flags, STATX_INO, &second_) == 0;
@@ -108,7 +109,10 @@ class Renaming {
     Session& session = Session::instance();
     const Object& object = session.memory().objects().at(object_);
     const bool is_owed = has_second_ && object.is_made_durable_by_log() && may_be_lost(object);
-    return is_owed ? session.request_durable(object_) : 0;
+    if (!is_owed || session.request_durable(object_) == 0) return 0;
+    // A file without dirty bytes is in the store.
+    if (object.dirty_blocks.load(std::memory_order_acquire) == 0) return 0;
+    return store_by_name();
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -123,6 +127,20 @@ class Renaming {
            object.is_store_owed();
   }
 
+  // Neither the log nor the service takes it.
+  int store_by_name() const {
+    Session& session = Session::instance();
+    Actor* const actor = session.actor_if_any();
+    const int fd = sys::openat(from_directory_, from_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (actor == nullptr || fd < 0) return fd < 0 ? fd : -EIO;
+    PosixBacking backing(fd, O_RDWR);
+    const int error = sync_object({*actor, object_, backing, session}, true, nullptr);
+    (void)sys::close(fd);
+    return error;
+  }
+
+  const int from_directory_;
+  const char* const from_;
   struct ::statx first_;
   struct ::statx second_;
   bool has_first_ = false;

@@ -4,10 +4,12 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
@@ -315,8 +317,7 @@ int flush_alone(const ObjectAccess& access) {
 
 // A store by a program without a service voids what the log has of the file, if that can be.
 int flush_by_itself(const ObjectAccess& access) {
-  const bool is_left_to_log = access.object().is_in_log() && !access.actor.memory->is_served();
-  if (is_left_to_log && leave_log(access) == 0) return 0;
+  leave_log_if_alone(access);
   return flush_alone(access);
 }
 
@@ -367,15 +368,15 @@ int store_object(const ObjectAccess& access, bool durable) {
 
 int leave_log(const ObjectAccess& access) {
   const NodeMemory& memory = *access.actor.memory;
-  Object& object = access.object();
-  const ServiceBoard& board = memory.service_board();
-  if (board.has_log.load() == 0 || object.is_marked(kMarkOutOfLog)) return 0;
-  // A node that has ended in order has emptied its log, or this file is in it.
-  const bool is_ended = board.detached.load() == ServiceBoard::kEndedInOrder;
-  if (is_ended && !object.is_in_log()) return 0;
-  if (object.dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
-  const OrphanWords words(board.log_folder);
+  if (!may_be_left_in_log(memory, access.index)) return 0;
+  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
+  // Recovery may have put older bytes over some that were stored without the lock.
+  static constinit std::atomic<bool> has_failed{false};
+  const SignalGateGuard gate;  // a handler would wait for its own thread
+  const OrphanWords words(memory.service_board().log_folder);
+  if (!words.is_locked()) has_failed.store(true);
   if (!words.is_locked()) return -EIO;
+  if (has_failed.load() && access.backing.is_writable()) redirty_object(access.actor, access.index);
   int result = flush_alone(access);
   if (result == 0) result = access.backing.sync(SyncDepth::kAll);
   return result == 0 ? void_in_log(memory, words, access.index) : result;

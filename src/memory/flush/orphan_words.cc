@@ -15,14 +15,14 @@ namespace {
 
 constexpr unsigned kPauseMs = 2;
 
-bool lock(int fd, unsigned patience_ms) {
+int lock(int fd, unsigned patience_ms) {
   constexpr timespec kPause{0, kPauseMs * 1'000'000};
-  const unsigned tries = patience_ms / kPauseMs;
-  for (unsigned tried = 0; sys::call(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0; ++tried) {
-    if (tried >= tries) return false;
+  for (unsigned waited_ms = 0;; waited_ms += kPauseMs) {
+    const long error = sys::call(SYS_flock, fd, LOCK_EX | LOCK_NB);
+    const bool is_taken = error == -EAGAIN || error == -EINTR;
+    if (!is_taken || waited_ms >= patience_ms) return static_cast<int>(error);
     (void)sys::call(SYS_nanosleep, sys::word(&kPause), 0);
   }
-  return true;
 }
 
 }  // namespace
@@ -45,21 +45,37 @@ bool OrphanWord::is_of(const ObjectKey& key) const {
 
 OrphanWords::OrphanWords(const char* folder, unsigned patience_ms) {
   const int at = sys::openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  error_ = at < 0 ? at : 0;
   if (at < 0) return;
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = sys::openat(at, kName, kFlags, 0600);
   // The name survives a crash as well.
-  const bool is_named = fd >= 0 && sys::fsync(at) == 0;
+  error_ = fd < 0 ? fd : sys::fsync(at);
   (void)sys::close(at);
-  if (is_named && lock(fd, patience_ms)) {
+  if (error_ == 0) error_ = lock(fd, patience_ms);
+  if (error_ == 0) {
     fd_ = fd;
   } else if (fd >= 0) {
     (void)sys::close(fd);
   }
 }
 
+// A child of this process may have the description, too: closing alone would leave it locked.
 OrphanWords::~OrphanWords() {
-  if (fd_ >= 0) (void)sys::close(fd_);
+  if (fd_ < 0) return;
+  (void)sys::call(SYS_flock, fd_, LOCK_UN);
+  (void)sys::close(fd_);
+}
+
+bool may_be_left_in_log(const NodeMemory& memory, ObjectIndex object) {
+  const ServiceBoard& board = memory.service_board();
+  if (board.has_log.load() == 0 || memory.is_served()) return false;
+  const Object& record = memory.objects().at(object);
+  if (record.is_in_log()) return true;
+  // A node that has ended in order has emptied its log.
+  const bool is_ended = board.detached.load() == ServiceBoard::kEndedInOrder;
+  const bool is_of_store = record.durability.load(std::memory_order_relaxed) == Durability::kStore;
+  return !is_ended && !is_of_store && !record.is_marked(kMarkOutOfLog);
 }
 
 // Behind a torn one it begins at a multiple of its size again.
@@ -99,8 +115,8 @@ int void_in_log(const NodeMemory& memory, const OrphanWords& words, ObjectIndex 
   word.inode = key.id.inode;
   word.birth_ns = static_cast<std::uint64_t>(key.id.birth_ns);
   if (const int error = words.say(word); error < 0) return error;
-  record.mark(kMarkOutOfLog, true);
   record.log_position.store(0);
+  record.mark(kMarkOutOfLog, true);
   return 0;
 }
 

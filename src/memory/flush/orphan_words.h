@@ -51,6 +51,8 @@ class OrphanWords {
   OrphanWords& operator=(const OrphanWords&) = delete;
 
   bool is_locked() const { return fd_ >= 0; }
+  // Why it is not locked: -errno; -EAGAIN: somebody else has it.
+  int error() const { return error_; }
   // Durably. 0 or -errno. Requires: the lock.
   int say(OrphanWord word) const;
   // Word `number`, or false behind the last one. It may be torn. Requires: the lock.
@@ -62,7 +64,12 @@ class OrphanWords {
   static constexpr unsigned kPatienceMs = 60'000;
 
   int fd_ = -1;
+  int error_ = 0;
 };
+
+// Nobody serves the node any more, and its log may have records of the object that recovery would
+// heed. Also where Object::is_in_log() says no: the word that they are void may not be durable.
+bool may_be_left_in_log(const NodeMemory& memory, ObjectIndex object);
 
 // Says that the store has all of the object, or that the file is gone. 0 or -errno. Requires: the
 // lock; nobody serves the node.

@@ -165,13 +165,14 @@ Status Recovery::heed_orphans() {
   const std::string path = folder + "/" + OrphanWords::kName;
   if (options_.dry_run && ::access(path.c_str(), F_OK) != 0) return Status::ok();
   orphans_ = std::make_unique<OrphanWords>(folder.c_str());
-  if (!orphans_->is_locked()) {
+  if (orphans_->error() == -EAGAIN) {
     return {StatusCode::kUnavailable,
             path +
-                " is locked: a program that has outlived its node stores a file; run it again when "
-                "that is done",
+                " is locked: a program that has outlived its node stores a file; run it again "
+                "when that is done",
             EBUSY};
   }
+  if (!orphans_->is_locked()) return Status::from_errno(-orphans_->error(), path);
   OrphanWord word;
   for (std::uint64_t number = 0; orphans_->read(number, &word); ++number) {
     if (!word.is_whole() || word.log != superblock_.content.log()) continue;
