@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/descriptor_path.h"
+#include "base/fence.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/client/descriptor_floor.h"
@@ -308,8 +309,14 @@ bool Session::hand_over(ObjectIndex object, const Backing& backing) {
   // A signal handler may have forked: the reservation is the parent's.
   if (sent == 0 || self() != owner) reservation.sent();
   if (sent < 0) return false;
-  memory_.objects().at(object).set(kObjectHandedOver);
-  return true;
+  Object& record = memory_.objects().at(object);
+  record.set(kObjectHandedOver);
+  // The service may have left since the look above, and have cleared all marks before this one was
+  // set: nobody may read the descriptor any more.
+  fence(std::memory_order_seq_cst);
+  if (memory_.service_board().detached.load() == ServiceBoard::kAttached) return true;
+  record.clear(kObjectHandedOver);
+  return false;
 }
 
 void Session::await_arrivals() const {
