@@ -138,7 +138,7 @@ class CommandTest(unittest.TestCase):
             subprocess.run([compiler, *line], check=True, cwd=self.work)
 
     def wait_until(self, condition, what):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not condition():
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.01)
