@@ -78,30 +78,28 @@ class Run:
             need(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
 
 
-def scene_a_program_dies(work):
+def nothing_is_lost(work, die, status=0):
     for level in LEVELS:
         run = Run(work, level)
-        os.kill(run.program(), signal.SIGKILL)
-        run.end(128 + signal.SIGKILL)
+        die(run)
+        run.end(status)
         run.has("synced", "closed", "open")
+
+
+def scene_a_program_dies(work):
+    nothing_is_lost(work, lambda run: os.kill(run.program(), signal.SIGKILL), 128 + signal.SIGKILL)
 
 
 def scene_the_service_dies(work):
-    for level in LEVELS:
-        run = Run(work, level)
-        os.kill(processes(run.node)[0], signal.SIGKILL)
-        run.end(0)
-        run.has("synced", "closed", "open")
+    nothing_is_lost(work, lambda run: os.kill(processes(run.node)[0], signal.SIGKILL))
 
 
 def scene_the_keeper_dies(work):
-    for level in LEVELS:
-        run = Run(work, level)
+    def die(run):
         keeper = processes(run.node)[1]
         os.kill(keeper, signal.SIGKILL)
-        wait_until(lambda run=run, keeper=keeper: processes(run.node)[1] not in (0, keeper), "there is another keeper")
-        run.end(0)
-        run.has("synced", "closed", "open")
+        wait_until(lambda: processes(run.node)[1] not in (0, keeper), "there is another keeper")
+    nothing_is_lost(work, die)
 
 
 def scene_the_service_dies_again_and_again(work):

@@ -3,10 +3,13 @@
 // (memory/flush/orphan_words.h).
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
@@ -107,9 +110,22 @@ TEST_F(OrphanedPrograms, ARecoveryThatIsKilledAnywhereHeedsThemStill) {
 
 // Older bytes would come over those that are being stored.
 TEST_F(OrphanedPrograms, RecoveryWaitsForAProgramThatStores) {
-  const OrphanWords storing(folder().c_str());
-  ASSERT_TRUE(storing.is_locked());
-  EXPECT_FALSE(OrphanWords(folder().c_str(), 20).is_locked());
+  const Lsn upto = put_older("theirs");
+  const OrphanWord last = word("theirs", upto);
+  die_alone();
+  std::thread recovery;
+  {
+    const OrphanWords storing(folder().c_str());
+    ASSERT_TRUE(storing.is_locked());
+    EXPECT_EQ(OrphanWords(folder().c_str(), 20).error(), -EAGAIN);
+    recovery = std::thread([this] { run(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(tree()["theirs"], "0123456789") << "nothing is put there meanwhile";
+    put("theirs", "newer bytes");
+    EXPECT_EQ(storing.say(last), 0);
+  }
+  recovery.join();
+  EXPECT_EQ(tree()["theirs"], "newer bytes");
 }
 
 }  // namespace
