@@ -31,19 +31,12 @@ std::string size(double bytes) { return format_size(static_cast<uint64_t>(bytes)
 
 // What the run did, for the rules below.
 struct Facts {
-  explicit Facts(const Json& run) : series(run) {
+  explicit Facts(const Json& run) : totals(totals_of(run)), series(run) {
     const Json& timeline = member(run, "timeline");
-    const Json& report = member(run, "report");
-    wall = run_seconds(run);
-    io = report.contains("io_seconds") ? number_field(report, "io_seconds")
-                                       : series.last("io_time_ns") / 1e9;
-    drain = number_field(report, "drain_seconds");
+    drain = number_field(member(run, "report"), "drain_seconds");
     for (const Json& file : member(timeline, "files")) fsync += number_field(file, "fsync_seconds");
     fsyncs = unsigned_field(timeline, "fsyncs");
     has_log = text_field(timeline, "durability") == "node";
-    for (const Json& process : member(member(timeline, "processes"), "list"))
-      processes += number_field(process, "io_seconds") > 0 ? 1 : 0;
-    processes = std::max(1.0, processes);
     for (const std::string& name : predictors_of(run)) {
       const double came = series.last("fetched_bytes." + name);
       fetched += came;
@@ -51,22 +44,21 @@ struct Facts {
     }
   }
 
+  RunTotals totals;
   Series series;
-  double wall = 0;
-  double io = 0;  // of all processes
   double drain = 0;
   double fsync = 0;
   uint64_t fsyncs = 0;
   bool has_log = false;
-  double processes = 0;
   double fetched = 0;
   double vain = 0;
 };
 
 std::string on_fsyncs(const Facts& facts) {
-  if (facts.fsync < kMuch * facts.io || facts.fsyncs == 0) return "";
+  const double io = facts.totals.io;
+  if (facts.fsync < kMuch * io || facts.fsyncs == 0) return "";
   const std::string took = fmt::format("{} fsyncs took {} of {} of I/O.", facts.fsyncs,
-                                       format_duration(facts.fsync), format_duration(facts.io));
+                                       format_duration(facts.fsync), format_duration(io));
   if (!facts.has_log)
     return took +
            " A durable tier on a local device answers them from its log (--tier "
@@ -81,8 +73,8 @@ std::string on_fsyncs(const Facts& facts) {
 }
 
 std::string on_misses(const Facts& facts) {
-  const double read = facts.series.last("read_bytes");
-  const double missed = facts.series.last("miss_bytes");
+  const double read = facts.totals.read;
+  const double missed = facts.totals.missed;
   if (missed < kManyBytes || missed < kMuch * read) return "";
   const std::string came = fmt::format("Programs waited for the store for {} of the {} they read.",
                                        size(missed), size(read));
@@ -106,7 +98,7 @@ std::string on_fetches(const Facts& facts) {
 }
 
 std::string on_writes(const Facts& facts) {
-  const double written = facts.series.last("write_bytes");
+  const double written = facts.totals.written;
   const double through = facts.series.last("write_through_bytes");
   if (through < kManyBytes || through < kMuch * written) return "";
   return fmt::format(
@@ -116,7 +108,7 @@ std::string on_writes(const Facts& facts) {
 }
 
 std::string on_drain(const Facts& facts) {
-  if (facts.drain < 1 || facts.drain < kMuch * facts.wall) return "";
+  if (facts.drain < 1 || facts.drain < kMuch * facts.totals.wall) return "";
   return fmt::format(
       "After the program's end the store took {} more for what was dirty. The store is the bound "
       "there: a durable tier lets the job end before that (--grace SECONDS).",
@@ -127,9 +119,10 @@ std::string on_drain(const Facts& facts) {
 
 std::string advice_section(const Json& run) {
   const Facts facts(run);
-  if (facts.series.last("read_bytes") + facts.series.last("write_bytes") <= 0) return "";
+  const RunTotals& totals = facts.totals;
+  if (totals.read + totals.written <= 0) return "";
   std::vector<std::string> advice;
-  const double share = facts.wall > 0 ? facts.io / facts.processes / facts.wall : 0;
+  const double share = totals.wall > 0 ? totals.io / totals.processes / totals.wall : 0;
   if (share >= kLittle) {
     for (const auto& rule : {on_fsyncs, on_misses, on_fetches, on_writes})
       if (std::string said = rule(facts); !said.empty()) advice.push_back(std::move(said));

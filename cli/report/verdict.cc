@@ -29,37 +29,7 @@ double fetched_bytes(const Json& timeline) {
   return sum;
 }
 
-// What the run counted: from the report of its end, else from its last sample.
-struct Totals {
-  double wall = 0;
-  double io = 0;
-  double read = 0;
-  double written = 0;
-  double missed = 0;
-  double processes = 1;
-};
-
-Totals totals_of(const Json& run) {
-  const Json& report = member(run, "report");
-  const Json& timeline = member(run, "timeline");
-  Totals totals;
-  totals.wall = run_seconds(run);
-  const bool has_report = report.contains("io_seconds");
-  totals.io =
-      has_report ? number_field(report, "io_seconds") : last_of(timeline, "io_time_ns") / 1e9;
-  totals.read = has_report ? number_field(report, "read_bytes") : last_of(timeline, "read_bytes");
-  totals.written =
-      has_report ? number_field(report, "written_bytes") : last_of(timeline, "write_bytes");
-  totals.missed = has_report ? number_field(report, "miss_bytes") : last_of(timeline, "miss_bytes");
-  // Those alone that have done I/O wait for it.
-  double waiting = 0;
-  for (const Json& process : member(member(timeline, "processes"), "list"))
-    waiting += number_field(process, "io_seconds") > 0 ? 1 : 0;
-  totals.processes = std::max(1.0, waiting);
-  return totals;
-}
-
-void estimate(const Json& run, const Totals& totals, Verdict* verdict) {
+void estimate(const Json& run, const RunTotals& totals, Verdict* verdict) {
   const Json& store = member(member(run, "timeline"), "store");
   const double read_rate = number_field(store, "read_bandwidth");
   const double write_rate = number_field(store, "write_bandwidth");
@@ -109,13 +79,33 @@ void add_remarks(const Json& run, std::vector<std::string>* remarks) {
 
 }  // namespace
 
+RunTotals totals_of(const Json& run) {
+  const Json& report = member(run, "report");
+  const Json& timeline = member(run, "timeline");
+  RunTotals totals;
+  totals.wall = run_seconds(run);
+  const bool has_report = report.contains("io_seconds");
+  totals.io =
+      has_report ? number_field(report, "io_seconds") : last_of(timeline, "io_time_ns") / 1e9;
+  totals.read = has_report ? number_field(report, "read_bytes") : last_of(timeline, "read_bytes");
+  totals.written =
+      has_report ? number_field(report, "written_bytes") : last_of(timeline, "write_bytes");
+  totals.missed = has_report ? number_field(report, "miss_bytes") : last_of(timeline, "miss_bytes");
+  // Those alone that have done I/O wait for it.
+  double waiting = 0;
+  for (const Json& process : member(member(timeline, "processes"), "list"))
+    waiting += number_field(process, "io_seconds") > 0 ? 1 : 0;
+  totals.processes = std::max(1.0, waiting);
+  return totals;
+}
+
 double run_seconds(const Json& run) {
   const double wall = number_field(run, "wall_seconds");
   return wall > 0 ? wall : number_field(member(run, "timeline"), "seconds");
 }
 
 Verdict verdict_of(const Json& run) {
-  const Totals totals = totals_of(run);
+  const RunTotals totals = totals_of(run);
   Verdict verdict;
   add_remarks(run, &verdict.remarks);
   if (totals.read + totals.written <= 0) {

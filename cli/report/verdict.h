@@ -35,6 +35,17 @@ struct Verdict {
 // `run`: a document of the schema cairn-run-1.
 Verdict verdict_of(const nlohmann::json& run);
 
+// What the run counted: from the report of its end, else from its last sample.
+struct RunTotals {
+  double wall = 0;
+  double io = 0;  // of all processes
+  double read = 0;
+  double written = 0;
+  double missed = 0;
+  double processes = 1;  // those that waited for I/O
+};
+RunTotals totals_of(const nlohmann::json& run);
+
 // How long the run took, or has taken when it was last heard of.
 double run_seconds(const nlohmann::json& run);
 
