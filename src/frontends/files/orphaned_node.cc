@@ -42,11 +42,11 @@ void store_own_files(Actor& actor) {
 
 }  // namespace
 
-bool store_by_own_writer(Actor& actor, ObjectIndex object) {
+bool store_by_own_writer(Actor& actor, ObjectIndex object, bool durable) {
   bool is_stored = false;
   DescriptorTable::for_each([&](int, OpenFile& file) {
     if (is_stored || !file.may_write || file.object != object) return;
-    is_stored = sync_object(access_of(actor, file), false, nullptr) == 0;
+    is_stored = sync_object(access_of(actor, file), durable, nullptr) == 0;
   });
   return is_stored;
 }

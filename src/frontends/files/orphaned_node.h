@@ -20,8 +20,8 @@ namespace cairn {
 void look_after_node();
 
 // Stores the object through a descriptor of this process that may write, for one that may only read
-// and that has no service to ask. Returns whether that was possible.
-bool store_by_own_writer(Actor& actor, ObjectIndex object);
+// and that has no service to ask; `durable`: flushes it, too. Returns whether that was possible.
+bool store_by_own_writer(Actor& actor, ObjectIndex object, bool durable = false);
 
 // By a write that may be a hit: one in many looks. Each thread counts its own, because a count that
 // all share would go from processor to processor with each write.

@@ -8,6 +8,7 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
+#include "frontends/files/orphaned_node.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/visible_status.h"
@@ -110,9 +111,11 @@ class Renaming {
     const Object& object = session.memory().objects().at(object_);
     const bool is_owed = has_second_ && object.is_made_durable_by_log() && may_be_lost(object);
     if (!is_owed || session.request_durable(object_) == 0) return 0;
+    Actor* const actor = session.actor_if_any();
+    if (actor == nullptr || store_by_own_writer(*actor, object_, true)) return 0;
+    store_by_name(*actor);
     // A file without dirty bytes is in the store.
-    if (object.dirty_blocks.load(std::memory_order_acquire) == 0) return 0;
-    return store_by_name();
+    return object.dirty_blocks.load(std::memory_order_acquire) == 0 ? 0 : -EIO;
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -127,16 +130,21 @@ class Renaming {
            object.is_store_owed();
   }
 
-  // Neither the log nor the service takes it.
-  int store_by_name() const {
-    Session& session = Session::instance();
-    Actor* const actor = session.actor_if_any();
-    const int fd = sys::openat(from_directory_, from_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (actor == nullptr || fd < 0) return fd < 0 ? fd : -EIO;
-    PosixBacking backing(fd, O_RDWR);
-    const int error = sync_object({*actor, object_, backing, session}, true, nullptr);
+  // Neither log nor service takes it, and nobody here has it open for writing. The name may mean
+  // another file by now, which must not get these bytes.
+  void store_by_name(Actor& actor) const {
+    constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int access = O_RDWR;
+    int fd = sys::openat(from_directory_, from_, access | kFlags);
+    if (fd == -EACCES) fd = sys::openat(from_directory_, from_, (access = O_RDONLY) | kFlags);
+    if (fd < 0) return;
+    struct ::statx now;
+    if (sys::statx(fd, "", AT_EMPTY_PATH, kOverlayMask, &now) == 0 && object_of(now) == object_) {
+      PosixBacking backing(fd, access);
+      (void)sync_object({actor, object_, backing, Session::instance()}, true, nullptr);
+      backing.close_extra();
+    }
     (void)sys::close(fd);
-    return error;
   }
 
   const int from_directory_;

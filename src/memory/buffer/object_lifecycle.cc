@@ -4,12 +4,10 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
-#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
@@ -369,17 +367,20 @@ int store_object(const ObjectAccess& access, bool durable) {
 int leave_log(const ObjectAccess& access) {
   const NodeMemory& memory = *access.actor.memory;
   if (!may_be_left_in_log(memory, access.index)) return 0;
-  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
-  // Recovery may have put older bytes over some that were stored without the lock.
-  static constinit std::atomic<bool> has_failed{false};
-  const SignalGateGuard gate;  // a handler would wait for its own thread
+  Object& object = access.object();
+  if (object.dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
   const OrphanWords words(memory.service_board().log_folder);
-  if (!words.is_locked()) has_failed.store(true);
+  if (!words.is_locked()) object.note_trouble(kStoredPastLog, true);
   if (!words.is_locked()) return -EIO;
-  if (has_failed.load() && access.backing.is_writable()) redirty_object(access.actor, access.index);
+  const bool is_past_log = object.is_in_trouble(kStoredPastLog);
+  if (is_past_log && !access.backing.is_writable()) return -EIO;
+  if (is_past_log) redirty_object(access.actor, access.index);
   int result = flush_alone(access);
   if (result == 0) result = access.backing.sync(SyncDepth::kAll);
-  return result == 0 ? void_in_log(memory, words, access.index) : result;
+  if (result != 0) return result;
+  if (void_in_log(memory, words, access.index) < 0) return -EIO;
+  if (is_past_log) object.note_trouble(kStoredPastLog, false);
+  return 0;
 }
 
 void leave_log_if_alone(const ObjectAccess& access) {

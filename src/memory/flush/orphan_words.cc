@@ -3,24 +3,49 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/system_call.h"
 
 namespace cairn {
 namespace {
 
 constexpr unsigned kPauseMs = 2;
+constexpr std::uint32_t kRestMs = 60'000;
 
-int lock(int fd, unsigned patience_ms) {
+// A lock of fcntl(2) is the process's: its threads exclude each other here. A child that was forked
+// meanwhile sees its parent's number, which counts for nothing.
+constinit std::atomic<std::int32_t> holder{0};
+// When this process has waited in vain; 0: never.
+constinit std::atomic<std::uint32_t> refused_ms{0};
+
+bool take_turn() {
+  const std::int32_t self = sys::getpid();
+  std::int32_t seen = holder.load();
+  return seen != self && holder.compare_exchange_strong(seen, self);
+}
+
+int set_lock(int fd, short type) {
+  struct ::flock whole{};
+  whole.l_type = type;
+  whole.l_whence = SEEK_SET;
+  return sys::fcntl(fd, F_SETLK, sys::word(&whole));
+}
+
+// Calls attempt() until it does not say -EAGAIN.
+template <typename Attempt>
+int wait_for(unsigned patience_ms, Attempt&& attempt) {
   constexpr timespec kPause{0, kPauseMs * 1'000'000};
   for (unsigned waited_ms = 0;; waited_ms += kPauseMs) {
-    const long error = sys::call(SYS_flock, fd, LOCK_EX | LOCK_NB);
-    const bool is_taken = error == -EAGAIN || error == -EINTR;
-    if (!is_taken || waited_ms >= patience_ms) return static_cast<int>(error);
+    const int error = attempt();
+    const bool is_taken = error == -EAGAIN || error == -EACCES || error == -EINTR;
+    if (!is_taken) return error;
+    if (waited_ms >= patience_ms) return -EAGAIN;
     (void)sys::call(SYS_nanosleep, sys::word(&kPause), 0);
   }
 }
@@ -44,27 +69,44 @@ bool OrphanWord::is_of(const ObjectKey& key) const {
 }
 
 OrphanWords::OrphanWords(const char* folder, unsigned patience_ms) {
+  const std::uint32_t refused = refused_ms.load(std::memory_order_relaxed);
+  const bool rests = refused != 0 && monotonic_coarse_ms() - refused < kRestMs;
+  const unsigned patience = rests ? 0 : patience_ms;
+  error_ = wait_for(patience, [] { return take_turn() ? 0 : -EAGAIN; });
+  if (error_ != 0) return;
+  const int fd = open(folder);
+  error_ = fd < 0 ? fd : wait_for(patience, [fd] { return set_lock(fd, F_WRLCK); });
+  if (error_ == 0) {
+    fd_ = fd;
+    return;
+  }
+  if (error_ == -EAGAIN) refused_ms.store(monotonic_coarse_ms() | 1, std::memory_order_relaxed);
+  if (fd >= 0) (void)sys::close(fd);
+  holder.store(0);
+}
+
+// -errno, or the descriptor of the words.
+int OrphanWords::open(const char* folder) {
   const int at = sys::openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  error_ = at < 0 ? at : 0;
-  if (at < 0) return;
+  if (at < 0) return at;
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = sys::openat(at, kName, kFlags, 0600);
   // The name survives a crash as well.
-  error_ = fd < 0 ? fd : sys::fsync(at);
+  int error = fd < 0 ? fd : sys::fsync(at);
   (void)sys::close(at);
-  if (error_ == 0) error_ = lock(fd, patience_ms);
-  if (error_ == 0) {
-    fd_ = fd;
-  } else if (fd >= 0) {
-    (void)sys::close(fd);
-  }
+  struct ::statx found{};
+  if (error == 0) error = sys::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &found);
+  const bool is_file = S_ISREG(found.stx_mode) && found.stx_size < kWordsMax * sizeof(OrphanWord);
+  if (error == 0 && !is_file) error = -EBADF;
+  if (error != 0 && fd >= 0) (void)sys::close(fd);
+  return error != 0 ? error : fd;
 }
 
-// A child of this process may have the description, too: closing alone would leave it locked.
+// Closing any descriptor of the file gives the process's lock back: there is no other one.
 OrphanWords::~OrphanWords() {
   if (fd_ < 0) return;
-  (void)sys::call(SYS_flock, fd_, LOCK_UN);
   (void)sys::close(fd_);
+  holder.store(0);
 }
 
 bool may_be_left_in_log(const NodeMemory& memory, ObjectIndex object) {

@@ -10,6 +10,8 @@
 // The lock keeps one from storing newer bytes while the other puts older ones there. A word counts
 // for records up to the last one that the node has placed, so it says nothing of what a later node
 // logs on the same tier. Each word has a checksum: one that a crash has torn counts for nothing.
+// The lock is one of fcntl(2): it ends with its process, and no child has it. A process that has
+// waited for it in vain does not wait again for a minute.
 //
 // Thread safety: a lock belongs to its object; words are appended by any number of processes.
 // Ownership: owns its descriptor.
@@ -17,6 +19,7 @@
 
 #include <cstdint>
 
+#include "base/signal_gate.h"
 #include "memory/tiers/node_memory.h"
 
 namespace cairn {
@@ -44,14 +47,20 @@ class OrphanWords {
  public:
   static constexpr const char* kName = "orphaned";
 
-  // Waits for the lock, at most `patience_ms`. `folder`: of the log; it may be missing.
+  // More than these are no words of programs.
+  static constexpr std::uint64_t kWordsMax = std::uint64_t{1} << 20;
+  static constexpr unsigned kPatienceMs = 20'000;
+
+  // Waits for the lock, at most `patience_ms`, and keeps signal handlers out. `folder`: of the log;
+  // it may be missing.
   explicit OrphanWords(const char* folder, unsigned patience_ms = kPatienceMs);
   ~OrphanWords();
   OrphanWords(const OrphanWords&) = delete;
   OrphanWords& operator=(const OrphanWords&) = delete;
 
   bool is_locked() const { return fd_ >= 0; }
-  // Why it is not locked: -errno; -EAGAIN: somebody else has it.
+  // Why it is not locked: -errno; -EAGAIN: somebody else has it; -EBADF: no regular file, or a file
+  // that is too long, has the name.
   int error() const { return error_; }
   // Durably. 0 or -errno. Requires: the lock.
   int say(OrphanWord word) const;
@@ -61,8 +70,9 @@ class OrphanWords {
   int clear() const;
 
  private:
-  static constexpr unsigned kPatienceMs = 60'000;
+  int open(const char* folder);
 
+  const SignalGateGuard gate_;  // a handler would wait for its own thread
   int fd_ = -1;
   int error_ = 0;
 };

@@ -2,6 +2,9 @@
 // Programs have outlived the node, and left word of what they have stored by themselves
 // (memory/flush/orphan_words.h).
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -126,6 +129,32 @@ TEST_F(OrphanedPrograms, RecoveryWaitsForAProgramThatStores) {
   }
   recovery.join();
   EXPECT_EQ(tree()["theirs"], "newer bytes");
+}
+
+// What somebody else has put there in its place.
+TEST_F(OrphanedPrograms, AnythingButAFileIsNamed) {
+  put_older("ours");
+  die_alone();
+  const std::string path = folder() + "/" + OrphanWords::kName;
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(OrphanWords(folder().c_str()).error(), -EBADF);
+  const auto report = recover(tier(), {});
+  ASSERT_FALSE(report.is_ok());
+  EXPECT_NE(report.status().message().find("remove it"), std::string::npos);
+  fs::remove(path);
+  run();
+  EXPECT_EQ(tree()["ours"], "older bytes");
+}
+
+// A child that was forked while its parent stores has no part in the lock.
+TEST_F(OrphanedPrograms, TheLockEndsWithItsProcess) {
+  const OrphanWords storing(folder().c_str());
+  ASSERT_TRUE(storing.is_locked());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(OrphanWords(folder().c_str(), 20).error() == -EAGAIN ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "it waits as any other process";
 }
 
 }  // namespace

@@ -24,7 +24,6 @@
 #include "service/replay/saved_copy.h"
 
 namespace cairn::durable {
-
 namespace {
 
 // Files that are written before the first of them is flushed: the store works on all at once.
@@ -36,6 +35,14 @@ struct Work {
   FoundFile found;
   RecoveredFile result;
 };
+
+Status fault_of_words(const std::string& path, int error) {
+  if (error == -EBADF)
+    return {StatusCode::kInvalid, path + " is not what programs leave there: remove it", EINVAL};
+  if (error != -EAGAIN) return Status::from_errno(-error, path);
+  constexpr auto kWhy = " is locked: a program without a node stores; run it again later";
+  return {StatusCode::kUnavailable, path + kWhy, EBUSY};
+}
 
 std::string last_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -165,14 +172,7 @@ Status Recovery::heed_orphans() {
   const std::string path = folder + "/" + OrphanWords::kName;
   if (options_.dry_run && ::access(path.c_str(), F_OK) != 0) return Status::ok();
   orphans_ = std::make_unique<OrphanWords>(folder.c_str());
-  if (orphans_->error() == -EAGAIN) {
-    return {StatusCode::kUnavailable,
-            path +
-                " is locked: a program that has outlived its node stores a file; run it again "
-                "when that is done",
-            EBUSY};
-  }
-  if (!orphans_->is_locked()) return Status::from_errno(-orphans_->error(), path);
+  if (!orphans_->is_locked()) return fault_of_words(path, orphans_->error());
   OrphanWord word;
   for (std::uint64_t number = 0; orphans_->read(number, &word); ++number) {
     if (!word.is_whole() || word.log != superblock_.content.log()) continue;
