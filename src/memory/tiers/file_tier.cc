@@ -61,21 +61,6 @@ int fill_pool(int fd, const PoolIdentity& identity, FileTier::Room room) {
   return lacks_room && room == FileTier::Room::kWhenNeeded ? 0 : error;
 }
 
-// Whether the open file is the pool that is expected.
-Status check_pool(int fd, const PoolIdentity& expected) {
-  if (!is_written_by_user_alone(fd)) return {StatusCode::kDenied, "can be written by other users"};
-  PoolPage page;
-  const int error = read_all(fd, page.bytes.data(), page.bytes.size(), 0);
-  if (error == -EIO) return {StatusCode::kInvalid, "is no pool file"};
-  if (error < 0) return Status::from_errno(-error, "cannot be read");
-  CAIRN_RETURN_IF_ERROR(check_superblock(page, expected));
-  struct statx status{};
-  const int seen = sys::statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status);
-  if (seen < 0) return Status::from_errno(-seen, "cannot be looked at");
-  if (status.stx_size < expected.file_bytes()) return {StatusCode::kInvalid, "is cut off"};
-  return Status::ok();
-}
-
 }  // namespace
 
 FileTier::FileTier(FileTier&& other) noexcept
@@ -111,18 +96,17 @@ Result<FileTier> FileTier::create(const std::string& directory, const PoolIdenti
   return tier;
 }
 
-Result<FileTier> FileTier::open_existing(const std::string& path, const PoolIdentity& expected) {
-  CAIRN_CHECK(expected.bucket_count != 0);
-  // Whatever else bears the name, opening it is not to wait for it.
-  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  int fd = sys::openat(AT_FDCWD, path.c_str(), kFlags | O_DIRECT);
-  if (fd == -EINVAL) fd = sys::openat(AT_FDCWD, path.c_str(), kFlags);
-  if (fd == -ELOOP) return Status(StatusCode::kDenied, path + " is a symbolic link");
-  if (fd < 0) return Status::from_errno(-fd, path);
-  FileTier tier(fd, expected.data_bytes());
-  if (const Status status = check_pool(fd, expected); !status)
-    return Status(status.code(), path + " " + status.message(), status.error_number());
-  return tier;
+Status FileTier::check(const PoolIdentity& expected) const {
+  struct statx status{};
+  const int seen = sys::statx(fd_, "", AT_EMPTY_PATH, STATX_SIZE, &status);
+  if (seen < 0) return Status::from_errno(-seen, "the pool cannot be looked at");
+  if (status.stx_size < kPageBytes) return {StatusCode::kInvalid, "is no pool file"};
+  PoolPage page;
+  const int error = read_all(fd_, page.bytes.data(), page.bytes.size(), 0);
+  if (error < 0) return Status::from_errno(-error, "the pool cannot be read");
+  CAIRN_RETURN_IF_ERROR(check_superblock(page, expected));
+  if (status.stx_size < expected.file_bytes()) return {StatusCode::kInvalid, "is cut off"};
+  return Status::ok();
 }
 
 // A request that one call does not do wholly is rare, and done part by part: it is the same bytes

@@ -40,10 +40,11 @@ class FileTier final : public Tier {
   static Result<FileTier> create(const std::string& directory, const PoolIdentity& identity,
                                  Room room = Room::kTaken);
 
-  // Opens the pool file `path` that a node has kept. Errors: kDenied for a link, or a file that
-  // other users may write; kInvalid and kIncompatible as check_superblock(), also when the file is
-  // shorter than its superblock says.
-  static Result<FileTier> open_existing(const std::string& path, const PoolIdentity& expected);
+  // Whether the file is the pool that create() has made for `expected`: a service that follows
+  // another one finds the descriptors that were kept. Errors: kInvalid and kIncompatible as
+  // check_superblock(), also when the file is shorter than its superblock says; those of the
+  // device.
+  Status check(const PoolIdentity& expected) const;
 
   TierMedium medium() const override { return fd_ < 0 ? TierMedium::kNone : TierMedium::kFile; }
   std::uint64_t capacity_bytes() const override { return capacity_bytes_; }
