@@ -189,6 +189,26 @@ void release_held(OpenFile& file) {
   discard_record(file, closed_number(file));
 }
 
+void look_after_node() {
+  Actor* const actor = notice_lost_node() ? Session::instance().actor_if_any() : nullptr;
+  if (actor == nullptr) return;
+  for_each_writer([actor](OpenFile& file) {
+    const Object& object = actor->object(file.object);
+    if (object.dirty_blocks.load() == 0 && !object.has(kObjectTimesDirty)) return;
+    // An error is the object's: the next fsync or close of the file reports it.
+    (void)sync_object(access_of(*actor, file), false, nullptr);
+  });
+}
+
+bool store_by_own_writer(Actor& actor, ObjectIndex object, bool durable) {
+  bool is_stored = false;
+  for_each_writer([&](OpenFile& file) {
+    if (is_stored || file.object != object) return;
+    is_stored = sync_object(access_of(actor, file), durable, nullptr) == 0;
+  });
+  return is_stored;
+}
+
 void drop_in_child(OpenFile& file) { drop_private(file, closed_number(file)); }
 
 void release_displaced(OpenFile* file, int fd) {

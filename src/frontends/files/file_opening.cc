@@ -23,7 +23,6 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
 #include "frontends/files/kernel_files.h"
-#include "frontends/files/orphaned_node.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"

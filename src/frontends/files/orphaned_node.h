@@ -10,25 +10,10 @@
 // Thread safety: any thread. Ownership: none.
 #pragma once
 
-#include <cstdint>
-
-#include "frontends/client/session.h"
-
 namespace cairn {
 
-// By calls that take their time anyway.
-void look_after_node();
-
-// Stores the object through a descriptor of this process that may write, for one that may only read
-// and that has no service to ask; `durable`: flushes it, too. Returns whether that was possible.
-bool store_by_own_writer(Actor& actor, ObjectIndex object, bool durable = false);
-
-// By a write that may be a hit: one in many looks. Each thread counts its own, because a count that
-// all share would go from processor to processor with each write.
-inline void look_after_node_at_write() {
-  constexpr std::uint32_t kWritesPerLook = 16;
-  static constinit thread_local std::uint32_t writes = 0;
-  if (__builtin_expect(writes++ % kWritesPerLook == 0, 0)) look_after_node();
-}
+// True once in a process: the node is lost, and what this process has open is its own to store
+// (look_after_node(), frontends/files/file_closing.h).
+bool notice_lost_node();
 
 }  // namespace cairn

@@ -2,13 +2,17 @@
 // unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a
 // file lost its last one or got its first, and that its ctime moved.
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/system_call.h"
 #include "frontends/client/session.h"
-#include "frontends/files/orphaned_node.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/visible_status.h"
@@ -38,7 +42,7 @@ namespace {
 // whether that was the last one: another process may give the file a name meanwhile.
 class Victim {
  public:
-  Victim(int directory, const char* path) {
+  Victim(int directory, const char* path) : directory_(directory), path_(path) {
     if (!may_need_overlay() || path == nullptr) return;
     struct ::statx status;
     const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
@@ -66,16 +70,32 @@ class Victim {
     // A crash from here on must not bring the file back: a database's journal that is gone says
     // that its transaction is done.
     if (record.is_in_log()) (void)session.note_cut(object, protocol::kCutAway);
-    if (may_be_left_in_log(session.memory(), object)) {
-      const OrphanWords words(session.memory().service_board().log_folder);
-      (void)void_in_log(session.memory(), words, object);
-    }
+    if (may_be_left_in_log(session.memory(), object) && is_gone_for_good())
+      (void)void_in_log(session.memory(), object);
     const bool is_held = record.is_held_by_service();  // the record may not outlive the name
     unlink_object(*actor, object);
     if (is_held && record.opens.load(std::memory_order_acquire) == 0) session.discarded(object);
   }
 
  private:
+  // A crash would bring the name back, and with it what the log has of the file, unless the store
+  // has lost it durably.
+  bool is_gone_for_good() const {
+    char folder[PATH_MAX];
+    const std::size_t length = std::strlen(path_);
+    if (length >= sizeof folder) return false;
+    std::memcpy(folder, path_, length + 1);
+    char* const slash = std::strrchr(folder, '/');
+    if (slash != nullptr) slash[slash == folder ? 1 : 0] = '\0';
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    const int fd = sys::openat(directory_, slash == nullptr ? "." : folder, kFlags);
+    const bool is_durable = fd >= 0 && sys::fsync(fd) == 0;
+    if (fd >= 0) (void)sys::close(fd);
+    return is_durable;
+  }
+
+  const int directory_;
+  const char* const path_;
   int remains_ = -1;
 };
 
@@ -112,10 +132,8 @@ class Renaming {
     const bool is_owed = has_second_ && object.is_made_durable_by_log() && may_be_lost(object);
     if (!is_owed || session.request_durable(object_) == 0) return 0;
     Actor* const actor = session.actor_if_any();
-    if (actor == nullptr || store_by_own_writer(*actor, object_, true)) return 0;
-    store_by_name(*actor);
-    // A file without dirty bytes is in the store.
-    return object.dirty_blocks.load(std::memory_order_acquire) == 0 ? 0 : -EIO;
+    if (actor == nullptr) return -EIO;
+    return store_by_own_writer(*actor, object_, true) ? 0 : store_by_name(*actor);
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -131,20 +149,24 @@ class Renaming {
   }
 
   // Neither log nor service takes it, and nobody here has it open for writing. The name may mean
-  // another file by now, which must not get these bytes.
-  void store_by_name(Actor& actor) const {
+  // another file by now, which must not get these bytes. 0 or -errno.
+  int store_by_name(Actor& actor) const {
     constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    const Object& object = actor.object(object_);
     int access = O_RDWR;
     int fd = sys::openat(from_directory_, from_, access | kFlags);
     if (fd == -EACCES) fd = sys::openat(from_directory_, from_, (access = O_RDONLY) | kFlags);
-    if (fd < 0) return;
+    if (fd < 0) return object.dirty_blocks.load() == 0 && !object.is_store_owed() ? 0 : fd;
     struct ::statx now;
+    int error = 0;
     if (sys::statx(fd, "", AT_EMPTY_PATH, kOverlayMask, &now) == 0 && object_of(now) == object_) {
       PosixBacking backing(fd, access);
-      (void)sync_object({actor, object_, backing, Session::instance()}, true, nullptr);
+      error = sync_object({actor, object_, backing, Session::instance()}, true, nullptr);
       backing.close_extra();
     }
-    (void)sys::close(fd);
+    // Closing it would cost the process its locks of the file.
+    if (!PosixLocks::keeps_open(object_, fd)) (void)sys::close(fd);
+    return error;
   }
 
   const int from_directory_;

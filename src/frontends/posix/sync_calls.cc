@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
 #include "frontends/files/live_objects.h"
 #include "frontends/libc/cancellation.h"
@@ -57,7 +58,7 @@ bool has_dirty_files(std::uint64_t device) {
 int store_all_of(std::uint64_t device) {
   int error = 0;
   if (Session::instance().request_sync(device, &error)) return error;
-  DescriptorTable::for_each([](int, OpenFile& file) { (void)file_sync(file, false); });
+  for_each_writer([](OpenFile& file) { (void)file_sync(file, true); });
   return has_dirty_files(device) ? -EIO : 0;
 }
 
