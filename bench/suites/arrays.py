@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analyses of arrays in batches on throttled stores, after the experiments of ARCHIE (section IV).
 
-Measured are the store itself, staging in first, Cairn by bytes alone, and Cairn with the connector.
+Measured are the store itself, staging in first, Cairn by bytes alone, and Cairn with the connector. That learns in what
+chunks programs read the array, or users tell it.
 Shapes are those of the paper, smaller; each process computes between its reads for as long as the paper's do relative
 to them. With `filters` the dataset is packed (gzip, shuffle) in chunks of the file. All begin with cold caches and have
 the same memory, which holds the array. Passes after the first are of a program that reads the array again.
@@ -20,7 +21,10 @@ from harness.errors import BenchError, Skip
 from harness.paper_report import interpreter
 
 MIB = 1 << 20
-SYSTEMS = ("direct", "staged", "bytes", "ours")
+# `told`: `cairn run --array` says in what chunks the array will be read.
+SYSTEMS = ("direct", "staged", "bytes", "ours", "told")
+ARRAYS = {"bytes": ["--arrays", "off"], "ours": ["--arrays", "on"]}
+LEARNED_AT_LEAST = 0.9  # times told
 STORES = ("hdd", "pfs")
 
 
@@ -50,6 +54,8 @@ WORKS = (
     Work("VPIC", (320, 320, 320), (40, 40, 40), (1, 1, 1), (), 4, 20, 5, 5, 4, 4),
     Work("S3D", (300, 300, 300), (30, 30, 30), (1, 1, 1), (), 4, 10, 8, 8, 9, 9),
     Work("2-D convolution, packed", (8192, 8192), (2048, 2048), (1, 1), (256, 256), 4, 2000, 5, 5, 0, 0, True),
+    Work("CAM5, packed", (31, 768, 1152), (31, 768, 32), (0, 0, 0), (31, 64, 32), 4, 300, 5, 5, 0, 0, True),
+    Work("S3D, packed", (300, 300, 300), (30, 30, 30), (1, 1, 1), (30, 30, 30), 4, 10, 5, 5, 0, 0, True),
     Work("VPIC, packed", (320, 320, 320), (40, 40, 40), (1, 1, 1), (40, 40, 40), 4, 20, 5, 5, 0, 0, True),
 )
 
@@ -107,8 +113,15 @@ def _measure(bench, python: str, directory, buffer, work: Work, store: str) -> N
     cells = 4
     for size in shape:
         cells *= size
-    outcomes = {system: (_run_staged(bench, analyse, file, buffer) if system == "staged" else
-                         _run(bench, system, analyse(file), folder, 3 * cells + 64 * MIB)) for system in SYSTEMS}
+    flags = {**ARRAYS, "told": [*ARRAYS["ours"], "--array",
+                                f"{file.name}:/x chunk=[{_words(work.chunk)}] ghost=[{_words(work.ghost)}]"]}
+    outcomes = {}
+    for system in SYSTEMS:
+        if system == "staged":
+            outcomes[system] = _run_staged(bench, analyse, file, buffer)
+        else:
+            ram = 3 * cells + 64 * MIB
+            outcomes[system] = _run(bench, system, analyse(file), folder, ram, flags.get(system, []))
     checksums = {str(outcome["checksum"]) for outcome in outcomes.values()}
     if len(checksums) != 1:
         raise BenchError(f"{work.name}: the systems have not read the same")
@@ -116,13 +129,13 @@ def _measure(bench, python: str, directory, buffer, work: Work, store: str) -> N
     shutil.rmtree(folder)
 
 
-def _run(bench, system: str, words, folder, ram: int) -> dict:
+def _run(bench, system: str, words, folder, ram: int, flags) -> dict:
     bench.drop_caches()
     if system == "direct":
         return bench.native(words)
     node = bench.node("--ram", ram, name=f"bench-arrays-{system}")
     with node:
-        return node.run(words, folder, ["--arrays", "on" if system == "ours" else "off"])
+        return node.run(words, folder, flags)
 
 
 def _run_staged(bench, analyse, file: pathlib.Path, buffer: pathlib.Path) -> dict:
@@ -159,6 +172,9 @@ def _say(bench, work: Work, store: str, outcomes) -> None:
         bench.at_least(f"{name}: {part}", seconds["direct"] / ours, over_direct, detail=detail)
         if over_staged:
             bench.at_least(f"{name}: {part}, over stage-in", seconds["staged"] / ours, over_staged)
+    after = "batches after the first"
+    told, learned = (max(parts[system][after], 1e-9) for system in ("told", "ours"))
+    bench.at_least(f"{name}: {after}, learned against told", told / learned, LEARNED_AT_LEAST)
     first = ", ".join(f"{system} {found['first batch']:.3f} s" for system, found in parts.items())
     alone = [parts["direct"][part] / max(parts["bytes"][part], 1e-9) for part in targets]
     bench.note(f"{name}: first batch {first}; bytes alone {statistics.median(alone):.1f}x")

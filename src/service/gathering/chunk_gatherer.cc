@@ -64,7 +64,9 @@ ArrayWatch& ChunkGatherer::watch_of(ObjectIndex file, const FileVersion& version
   } else {
     watched_.push_front({file, version, ArrayWatch(array)});
     if (watched_.size() > kArraysMax) watched_.pop_back();
-    if (const auto grid = published_grid(file, array)) watched_.front().watch.expect(*grid);
+    auto grid = published_grid(file, array);
+    if (!grid) grid = grid_of_sibling(array);
+    if (grid) watched_.front().watch.expect(*grid);
   }
   return watched_.front().watch;
 }

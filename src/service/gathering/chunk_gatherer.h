@@ -96,6 +96,7 @@ class ChunkGatherer {
   void publish_grid(const Chunk& read, const ArrayWatch& watch) const;
   std::optional<arrays::ChunkGrid> published_grid(ObjectIndex file,
                                                   const arrays::FileArray& array) const;
+  std::optional<arrays::ChunkGrid> grid_of_sibling(const arrays::FileArray& array) const;
   ArrayWatch& watch_of(ObjectIndex file, const FileVersion& version,
                        const arrays::FileArray& array);
   void want(Chunk chunk);

@@ -77,11 +77,12 @@ class ChunkGathererTest : public ::testing::Test {
     gatherer_.on_array_read({object_, ::getpid(), fd_.get(), array(), box, false}, actor_.self);
   }
   // The cells of a box as the tiers have them, or nothing.
-  std::vector<std::uint32_t> gathered(const Box& box) {
-    const std::uint64_t bytes = array().bytes_of(box);
+  std::vector<std::uint32_t> gathered(const Box& box) { return gathered_of(array(), box); }
+  std::vector<std::uint32_t> gathered_of(const FileArray& array, const Box& box) {
+    const std::uint64_t bytes = array.bytes_of(box);
     const StoreStatus status =
         status_of_region(memory_.objects(), record().key(),
-                         {arrays::region_name(array(), box), bytes, FileVersion::of(record())});
+                         {arrays::region_name(array, box), bytes, FileVersion::of(record())});
     const std::vector<std::byte> kept = testing::kept_region(actor_, status);
     std::vector<std::uint32_t> found(kept.size() / sizeof(std::uint32_t));
     std::copy(kept.begin(), kept.end(), std::as_writable_bytes(std::span(found)).begin());
@@ -123,6 +124,23 @@ TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
   ASSERT_TRUE(memory_.array_board().find({object_, arrays::array_name(array())}, &grid));
   EXPECT_EQ(grid.dimensions, 2u);
   EXPECT_EQ(grid.rows[0], (GridNumbers::Row{256, 64}));
+}
+
+// The next time step, or another field: its chunks come from its first box on.
+TEST_F(ChunkGathererTest, AnArrayOfTheSameShapeIsReadAlike) {
+  constexpr std::uint64_t kHalf = kRows / 2;
+  const FileArray earlier{{kHalf, kColumns}, sizeof(std::uint32_t), kHeaderBytes};
+  FileArray later = earlier;
+  later.offset += earlier.bytes();
+  const auto read_of = [this](const FileArray& array, const Box& box) {
+    gatherer_.on_array_read({object_, ::getpid(), fd_.get(), array, box, false}, actor_.self);
+  };
+  bring_in();
+  for (std::uint64_t column = 0; column < 4; ++column) read_of(earlier, tile(0, column));
+  read_of(later, tile(0, 0));
+  gatherer_.await_quiet();
+  const Box there{{kHalf, 64}, {256, 64}};
+  EXPECT_EQ(gathered_of(later, tile(0, 1)), wanted(there));
 }
 
 TEST_F(ChunkGathererTest, OnceABoxIsReadAgainThoseThatAreReadStay) {

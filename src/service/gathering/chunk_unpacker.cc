@@ -155,11 +155,24 @@ ChunkUnpacker::DatasetPtr ChunkUnpacker::dataset_of(const message::PackedRead& r
   if (found != datasets_.end()) {
     datasets_.splice(datasets_.begin(), datasets_, found);
   } else {
-    datasets_.push_front(std::make_shared<Dataset>(read.object, key, version, read.array));
+    auto dataset = std::make_shared<Dataset>(read.object, key, version, read.array);
+    expect_as_sibling(dataset->watch);
+    datasets_.push_front(std::move(dataset));
     if (datasets_.size() > kDatasetsMax) datasets_.pop_back();
   }
   CAIRN_CHECK(datasets_.size() <= kDatasetsMax);
   return datasets_.front();
+}
+
+// Programs read the fields of a simulation alike, and its time steps. Requires: the lock.
+void ChunkUnpacker::expect_as_sibling(PackedWatch& watch) const {
+  for (const DatasetPtr& each : datasets_) {
+    const PackedArray& known = each->watch.array();
+    const bool is_sibling = known.shape == watch.array().shape &&
+                            known.chunk == watch.array().chunk &&
+                            known.cell_bytes == watch.array().cell_bytes;
+    if (is_sibling && each->watch.boxes() != nullptr) return watch.expect(*each->watch.boxes());
+  }
 }
 
 // Requires: the lock.

@@ -95,6 +95,7 @@ class ChunkUnpacker {
   // A thread's own.
   struct Worker;
 
+  void expect_as_sibling(PackedWatch& watch) const;
   DatasetPtr dataset_of(const message::PackedRead& read, const ObjectKey& key,
                         const FileVersion& version);
   DatasetPtr next_dataset() const;

@@ -171,6 +171,19 @@ TEST_F(ChunkUnpackerTest, TheNextChunksAreThereBeforeTheyAreRead) {
   EXPECT_EQ(found(12), wanted(12));
 }
 
+// The next time step, or another field: its chunks come from its first box on.
+TEST_F(ChunkUnpackerTest, ADatasetOfTheSameShapeIsReadAlike) {
+  keep_table();
+  keep_chunk(2);
+  read_row(0);
+  array_.token = {8, 9};
+  keep_table();
+  keep_chunk(2);
+  read({{0, 0}, {16, 16}});
+  unpacker_.await_quiet();
+  EXPECT_EQ(found(1), wanted(1));
+}
+
 TEST_F(ChunkUnpackerTest, NothingIsKeptBeforeAChunkWasCompared) {
   keep_table();
   read_row(0);

@@ -32,6 +32,11 @@ class PackedWatch {
   const arrays::ChunkGrid& grid() const { return grid_; }
   std::uint64_t bytes_of(std::uint64_t chunk) const;
 
+  // In what boxes the array is read; null: that has not shown yet.
+  const arrays::ChunkGrid* boxes() const { return watch_.grid(); }
+  // It is probably read so. Requires: a grid of an array of this shape.
+  void expect(const arrays::ChunkGrid& boxes) { watch_.expect(boxes); }
+
   // The reader reads that box of the array: what it is in is nobody's work any more.
   void observe(std::uint64_t reader, const arrays::Box& box);
 
