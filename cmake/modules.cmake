@@ -145,7 +145,7 @@ cairn_module(service/control
              LIBRARIES cairn_fmt nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/backing memory/tiers policy/replacement service/process service/keeping service/profiler
-                  service/recovery service/rescue service/logged_files
+                  service/recovery service/rescue service/durable_log service/logged_files
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/gathering service/sampling service/control

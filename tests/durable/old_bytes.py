@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
-from scenes import kill_run, need, processes, run_scenes, status_of, wait_until  # noqa: E402
+from scenes import kill_run, need, run_scenes, status_of, wait_until  # noqa: E402
 
 BYTES = 6_000_000
 PROGRAM = f"""
@@ -53,42 +53,6 @@ def scene_what_the_store_has_stays(work):
     need(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
     found = (store / "file").read_bytes()
     need(found == newer, f"recovery brought {found.count(b'1')} old bytes back")
-
-
-ORPHAN = f"""
-import os, sys, time
-file = os.open('file', os.O_RDWR | os.O_CREAT, 0o644)
-os.write(file, b'1' * {BYTES})
-os.fsync(file)
-os.pwrite(file, b'2' * {BYTES}, 0)
-print('written', flush=True)
-sys.stdin.readline()
-os.pwrite(file, b'3' * {BYTES}, 0)
-os.fsync(file)
-print('stored', flush=True)
-"""
-
-
-def scene_what_a_program_stores_that_outlives_the_node_stays(work):
-    """Keeper and service are killed at once, the program goes on alone, and its fsync tells the truth."""
-    run, store, tier = started(work, ORPHAN, stdin=subprocess.PIPE)
-    service, keeper = processes(f"run-{run.pid}")
-    os.kill(keeper, signal.SIGSTOP)  # it begins no other service
-    for pid in (service, keeper):
-        os.kill(pid, signal.SIGKILL)
-    run.stdin.write("\n")
-    run.stdin.flush()
-    need(run.stdout.readline() == "stored\n", "the program goes on without its node")
-    _, errors = run.communicate(timeout=60)
-    need("cairn recover" in errors or run.returncode in (0, 74), f"status {run.returncode}: {errors}")
-    newer = b"3" * BYTES
-    need((store / "file").read_bytes() == newer, "the store has what was written alone")
-    for attempt in ("first", "second"):
-        done = under_cairn.execute([under_cairn.CAIRN, "recover", tier], "/", 60)
-        need(done.status == 0, f"{attempt} cairn recover: {done} {done.output} {done.errors}")
-        found = (store / "file").read_bytes()
-        need(found == newer, f"{attempt} recovery brought {found.count(b'1')} and {found.count(b'2')} old bytes back")
-    need([path.name for path in store.iterdir()] == ["file"], "the program has said that the file is whole")
 
 
 GRACE = """

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "memory/backing/no_backing.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/testing/faulty_backing.h"
@@ -14,6 +17,7 @@
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
 #include "memory/flush/flush_object.h"
+#include "memory/flush/orphan_words.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn {
@@ -155,6 +159,47 @@ TEST_F(FailedFlush, AnObjectWithoutAStoreKeepsItsBytesDirty) {
   ASSERT_EQ(truncate_object(its, 0), 0);
   EXPECT_EQ(memory_->objects().at(scratch).dirty_blocks.load(), 0u);
   EXPECT_EQ(close_object(its, true), -ENOSPC) << "the failed flush is told of once";
+}
+
+// Nobody serves the node any more, and its log has older bytes of the file.
+class FlushAlone : public FailedFlush {
+ protected:
+  void SetUp() override {
+    FailedFlush::SetUp();
+    ServiceBoard& board = memory_->service_board();
+    std::snprintf(board.log_folder, ServiceBoard::kFolderMax, "%s", folder_.path().c_str());
+    board.has_log.store(1);
+    memory_->owners().advance(ClientSlot::kOfService);
+    ASSERT_FALSE(memory_->is_served());
+    object().log_position.store(1);
+  }
+  std::uintmax_t words() const {
+    const std::filesystem::path file = folder_.path() + "/" + OrphanWord::kFileName;
+    return std::filesystem::exists(file) ? std::filesystem::file_size(file) : 0;
+  }
+  testing::TemporaryFolder folder_{"flush-alone"};
+};
+
+// The kernel tells of it once, and counts the pages as clean: they have to be written again before
+// anybody says that the store has them.
+TEST_F(FlushAlone, AnFsyncOfTheStoreThatFailsHasAllOfItStoredAgainFirst) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  backing_->fail(BackingCall::kSync, EIO, 1, 1);
+  (void)sync_object(access(), true, nullptr);
+  const unsigned writes = backing_->count(BackingCall::kWrite);
+  EXPECT_EQ(sync_object(access(), true, nullptr), 0);
+  EXPECT_GE(backing_->count(BackingCall::kWrite), 2u) << "it was written again";
+  EXPECT_GE(backing_->count(BackingCall::kWrite), writes);
+  EXPECT_EQ(words(), sizeof(OrphanWord));
+}
+
+TEST_F(FlushAlone, WithoutAWordItIsNotDurable) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  std::filesystem::create_directory(folder_.path() + "/" + OrphanWord::kFileName);
+  EXPECT_EQ(sync_object(access(), true, nullptr), -EIO);
+  std::filesystem::remove(folder_.path() + "/" + OrphanWord::kFileName);
+  EXPECT_EQ(sync_object(access(), true, nullptr), 0);
+  EXPECT_EQ(words(), sizeof(OrphanWord));
 }
 
 }  // namespace

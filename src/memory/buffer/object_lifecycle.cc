@@ -313,7 +313,24 @@ int flush_alone(const ObjectAccess& access) {
   return result == 0 ? settle_store(actor, access.index, access.backing) : result;
 }
 
-// A store by a program without a service voids what the log has of the file, if that can be.
+// fsync of the backing file. After a failure all of the object is owed to the store again.
+int sync_store(const ObjectAccess& access) {
+  Object& object = access.object();
+  const std::uint32_t failures = object.sync_failures.load();
+  const std::uint32_t owed = object.store_owed.load();
+  const int result = access.backing.sync(SyncDepth::kAll);
+  // Said twice: an fsync that begins in between finds blocks clean that are to be stored again.
+  if (is_failure_of_store(result)) {
+    object.note_sync_failure();
+    redirty_object(access.actor, access.index);
+    object.note_sync_failure();
+  }
+  // A failure that others have heard of may be one of these bytes'.
+  if (result == 0 && object.sync_failures.load() == failures) object.note_store_paid(owed);
+  return result;
+}
+
+// A store by a program without a service voids what the log has of the file.
 int flush_by_itself(const ObjectAccess& access) {
   leave_log_if_alone(access);
   return flush_alone(access);
@@ -338,26 +355,13 @@ int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
 }
 
 int store_object(const ObjectAccess& access, bool durable) {
-  Actor& actor = access.actor;
   Object& object = access.object();
   int result = 0;
   // An entry into through mode is counted before the last blocks are stored.
   const bool is_owed =
       object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
   if (is_owed) result = flush_by_service_or_itself(access, durable);
-  if (result == 0 && durable) {
-    const std::uint32_t failures = object.sync_failures.load();
-    const std::uint32_t owed = object.store_owed.load();
-    result = access.backing.sync(SyncDepth::kAll);
-    // Said twice: an fsync that begins in between finds blocks clean that are to be stored again.
-    if (is_failure_of_store(result)) {
-      object.note_sync_failure();
-      redirty_object(actor, access.index);
-      object.note_sync_failure();
-    }
-    // A failure that others have heard of may be one of these bytes'.
-    if (result == 0 && object.sync_failures.load() == failures) object.note_store_paid(owed);
-  }
+  if (result == 0 && durable) result = sync_store(access);
   if (result == 0 && durable) object.clear(kObjectFailing);  // what had failed is stored now
   return result;
 }
@@ -367,20 +371,11 @@ int store_object(const ObjectAccess& access, bool durable) {
 int leave_log(const ObjectAccess& access) {
   const NodeMemory& memory = *access.actor.memory;
   if (!may_be_left_in_log(memory, access.index)) return 0;
-  Object& object = access.object();
-  if (object.dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
-  const OrphanWords words(memory.service_board().log_folder);
-  if (!words.is_locked()) object.note_trouble(kStoredPastLog, true);
-  if (!words.is_locked()) return -EIO;
-  const bool is_past_log = object.is_in_trouble(kStoredPastLog);
-  if (is_past_log && !access.backing.is_writable()) return -EIO;
-  if (is_past_log) redirty_object(access.actor, access.index);
+  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
   int result = flush_alone(access);
-  if (result == 0) result = access.backing.sync(SyncDepth::kAll);
+  if (result == 0) result = sync_store(access);
   if (result != 0) return result;
-  if (void_in_log(memory, words, access.index) < 0) return -EIO;
-  if (is_past_log) object.note_trouble(kStoredPastLog, false);
-  return 0;
+  return void_in_log(memory, access.index) == 0 ? 0 : -EIO;
 }
 
 void leave_log_if_alone(const ObjectAccess& access) {
@@ -413,7 +408,6 @@ void count_through(Actor& actor, ObjectIndex index) {
 
 int enter_through(const ObjectAccess& access) {
   Object& object = access.object();
-  leave_log_if_alone(access);
   // Stored while still buffered, so that the application's time is settled too. Without the
   // object's lock: the service takes it when it stores on our behalf.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
@@ -426,8 +420,9 @@ int enter_through(const ObjectAccess& access) {
   }
   // What the log has of it gets older from here on than what the kernel has.
   if (object.is_in_log()) {
-    const int stored = access.service.request_flush(access.index, true);
-    if (stored < 0 && access.actor.memory->is_served()) {
+    int stored = access.service.request_flush(access.index, true);
+    if (stored < 0 && !access.actor.memory->is_served()) stored = leave_log(access);
+    if (stored < 0) {
       leave_through(access.actor, access.index);
       return stored;
     }

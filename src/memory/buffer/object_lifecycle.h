@@ -46,7 +46,8 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
 // (memory/flush/orphan_words.h). 0, also where there is no log, or -errno. Requires: none of the
 // object's locks.
 int leave_log(const ObjectAccess& access);
-// The same before the store's file is changed past the buffers, as far as it can be.
+// The same before the store's file is changed, if the log knows the file. Where that cannot be, the
+// next fsync tries it again.
 void leave_log_if_alone(const ObjectAccess& access);
 
 // After a failed fsync of the backing file the kernel may have dropped pages that it had taken:

@@ -99,8 +99,6 @@ enum StoreTrouble : std::uint32_t {
   // the durable log has bytes of an earlier node that the store lacks: nobody may use the file
   // before a recovery has brought them there
   kOwedByLog = 1u << 2,
-  // a program without a node has stored some of it, and recovery may have put older bytes there
-  kStoredPastLog = 1u << 3,
 };
 
 struct Object {

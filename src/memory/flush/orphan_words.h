@@ -3,29 +3,27 @@
 // all of this file, durably, so what the log has of it up to then is void. Nobody else could say so
 // when service and keeper are dead.
 //
-//   a surviving program   locks the words; stores all of a file by itself, and flushes it; says so
+//   a surviving program   stores all of a file by itself, and flushes it; says so
 //                         (memory/buffer/object_lifecycle.h, leave_log)
-//   recovery              locks them; heeds them; writes to the store; empties them
+//   recovery              begins when no such program lives any more
+//                         (service/replay/left_programs.h); heeds the words; forgets them
 //
-// The lock keeps one from storing newer bytes while the other puts older ones there. A word counts
-// for records up to the last one that the node has placed, so it says nothing of what a later node
-// logs on the same tier. Each word has a checksum: one that a crash has torn counts for nothing.
-// The lock is one of fcntl(2): it ends with its process, and no child has it. A process that has
-// waited for it in vain does not wait again for a minute.
+// A word counts for records up to the last one that the node has placed, so it says nothing of what
+// a later node logs on the same tier. Each has a checksum: one that a crash has torn counts for
+// nothing, and the next one may begin anywhere behind it.
 //
-// Thread safety: a lock belongs to its object; words are appended by any number of processes.
-// Ownership: owns its descriptor.
+// Thread safety: any thread of any process.
 #pragma once
 
 #include <cstdint>
 
-#include "base/signal_gate.h"
 #include "memory/tiers/node_memory.h"
 
 namespace cairn {
 
 // As it stands in the file (docs/formats.md), in this machine's byte order.
 struct OrphanWord {
+  static constexpr const char* kFileName = "orphaned";  // of all words, in the log's folder
   static constexpr std::uint64_t kMagic = 0x0d0a'6472'6f57'4389ULL;
 
   std::uint64_t magic = kMagic;
@@ -43,46 +41,16 @@ struct OrphanWord {
 };
 static_assert(sizeof(OrphanWord) == 64);
 
-class OrphanWords {
- public:
-  static constexpr const char* kName = "orphaned";
-
-  // More than these are no words of programs.
-  static constexpr std::uint64_t kWordsMax = std::uint64_t{1} << 20;
-  static constexpr unsigned kPatienceMs = 20'000;
-
-  // Waits for the lock, at most `patience_ms`, and keeps signal handlers out. `folder`: of the log;
-  // it may be missing.
-  explicit OrphanWords(const char* folder, unsigned patience_ms = kPatienceMs);
-  ~OrphanWords();
-  OrphanWords(const OrphanWords&) = delete;
-  OrphanWords& operator=(const OrphanWords&) = delete;
-
-  bool is_locked() const { return fd_ >= 0; }
-  // Why it is not locked: -errno; -EAGAIN: somebody else has it; -EBADF: no regular file, or a file
-  // that is too long, has the name.
-  int error() const { return error_; }
-  // Durably. 0 or -errno. Requires: the lock.
-  int say(OrphanWord word) const;
-  // Word `number`, or false behind the last one. It may be torn. Requires: the lock.
-  bool read(std::uint64_t number, OrphanWord* word) const;
-  // Forgets all of them. 0 or -errno. Requires: the lock.
-  int clear() const;
-
- private:
-  int open(const char* folder);
-
-  const SignalGateGuard gate_;  // a handler would wait for its own thread
-  int fd_ = -1;
-  int error_ = 0;
-};
+// Adds the word to those in the log's folder, durably. 0 or -errno; -EBADF: something else has the
+// name of the file.
+int say_in(const char* folder, OrphanWord word);
 
 // Nobody serves the node any more, and its log may have records of the object that recovery would
 // heed. Also where Object::is_in_log() says no: the word that they are void may not be durable.
 bool may_be_left_in_log(const NodeMemory& memory, ObjectIndex object);
 
-// Says that the store has all of the object, or that the file is gone. 0 or -errno. Requires: the
-// lock; nobody serves the node.
-int void_in_log(const NodeMemory& memory, const OrphanWords& words, ObjectIndex object);
+// Says that the store has all of the object, or that the file is gone. 0 or -errno. Requires:
+// nobody serves the node.
+int void_in_log(const NodeMemory& memory, ObjectIndex object);
 
 }  // namespace cairn

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "service/durable_log/directory_storage.h"
+#include "service/durable_log/left_programs.h"
 
 namespace cairn::node {
 
@@ -31,6 +32,8 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   names_ = std::make_unique<LoggedNames>(memory, *files_, *log_);
   files_->use_names(*names_);
   const std::string folder = durable::log_folder_of(config.tiers[tier].directory);
+  // Before a program can attach.
+  CAIRN_RETURN_IF_ERROR(durable::note_programs(folder, memory.control().fd()));
   board.log_id.store(log_->id());
   if (folder.size() < ServiceBoard::kFolderMax)
     std::memcpy(board.log_folder, folder.c_str(), folder.size() + 1);

@@ -18,6 +18,8 @@
 #include "base/size_text.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/attachment/process_look.h"
+#include "service/durable_log/directory_storage.h"
+#include "service/durable_log/left_programs.h"
 #include "service/node/heritage.h"
 #include "service/node/node_directory.h"
 #include "service/node/service_memory.h"
@@ -160,7 +162,7 @@ class Rescue {
       if (object.is_in_log() && is_synced && !needed.contains(object.key().id))
         safe.insert(object.key().id);
     }
-    const std::string& directory = config_.tiers[durable_tier_of(config_)].directory;
+    const std::string& directory = durable_directory();
     const Status done = durable::forget_stored(
         directory,
         [&safe](const durable::FileIdentity& file) { return safe.contains(file.key.id); });
@@ -174,6 +176,12 @@ class Rescue {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
       if (safe.contains(object.key().id)) object.log_position.store(0);
     }
+    is_log_void_ = needed.empty();
+  }
+
+  // Requires: there is a log.
+  const std::string& durable_directory() const {
+    return config_.tiers[durable_tier_of(config_)].directory;
   }
 
   int finish(const RescueStore& store) {
@@ -194,6 +202,7 @@ class Rescue {
               store.stored_files());
     if (store.unstored().empty()) {
       detach_clients(memory_, Detachment::kEnded);
+      if (is_log_void_) durable::forget_programs(durable::log_folder_of(durable_directory()));
       directory_.note_stored();
       return kRescueStored;
     }
@@ -217,6 +226,7 @@ class Rescue {
   const RescueStep died_in_;
   const ObjectIndex died_of_;
   const bool is_log_replayed_;  // else all of it is an earlier node's
+  bool is_log_void_ = false;    // of files of this node
   // Goes first: a client that finds a name without a listener takes the node for dead.
   NodeDirectory directory_;
 };

@@ -37,10 +37,10 @@
 #include "service/keeping/standby.h"
 #include "service/node/array_parts.h"
 #include "service/node/client_requests.h"
-#include "service/node/failed_log.h"
 #include "service/node/heritage.h"
 #include "service/node/last_drain.h"
 #include "service/node/learners.h"
+#include "service/node/log_end.h"
 #include "service/node/main_loop.h"
 #include "service/node/node_directory.h"
 #include "service/node/part_options.h"
@@ -287,7 +287,7 @@ class Service {
     reaper_.stop();
     flusher_.stop();
     const bool is_all_durable = status == kExitStarted && !at_once;
-    if (!void_failed_log(config_, memory_, &log_, is_all_durable)) status = kExitUnstored;
+    if (!end_log(config_, memory_, &log_, is_all_durable)) status = kExitUnstored;
     log::info("node {} ends", config_.name);
     return status;
   }

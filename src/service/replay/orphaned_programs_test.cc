@@ -2,6 +2,8 @@
 // Programs have outlived the node, and left word of what they have stored by themselves
 // (memory/flush/orphan_words.h).
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,13 +11,14 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
 
 #include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
+#include "service/durable_log/left_programs.h"
+#include "service/replay/left_words.h"
 #include "service/replay/testing/lost_names.h"
 
 namespace cairn::durable {
@@ -45,7 +48,8 @@ class OrphanedPrograms : public RecoverNames {
     return word;
   }
   std::string folder() const { return log_folder_of(tier()); }
-  std::uintmax_t words() const { return fs::file_size(folder() + "/" + OrphanWords::kName); }
+  void say(const OrphanWord& word) const { ASSERT_EQ(say_in(folder().c_str(), word), 0); }
+  std::size_t words() const { return left_words(folder()).value().size(); }
 };
 
 TEST_F(OrphanedPrograms, FilesThatTheyHaveStoredAreLeftAlone) {
@@ -55,19 +59,15 @@ TEST_F(OrphanedPrograms, FilesThatTheyHaveStoredAreLeftAlone) {
   const std::string newer = "NEWER";
   ASSERT_TRUE(
       log_->append_data(*again, {0, std::as_bytes(std::span(newer))}, {11, kModified}).is_ok());
-  {
-    const OrphanWords said(folder().c_str());
-    for (const char* name : {"theirs", "removed", "later"})
-      ASSERT_EQ(said.say(word(name, upto)), 0);
-    OrphanWord other = word("ours", upto);
-    other.log ^= 1;
-    ASSERT_EQ(said.say(other), 0) << "of another log";
-  }
+  for (const char* name : {"theirs", "removed", "later"}) say(word(name, upto));
+  OrphanWord other = word("ours", upto);
+  other.log ^= 1;  // of another log
+  say(other);
   die_alone();
   put("theirs", "newer bytes");
   fs::remove(store("removed"));
   run({.dry_run = true});
-  EXPECT_EQ(words(), 4 * sizeof(OrphanWord));
+  EXPECT_EQ(words(), 4u);
   run();
   const std::map<std::string, std::string> expected = {
       {"theirs", "newer bytes"}, {"ours", "older bytes"}, {"later", "NEWER56789"}};
@@ -79,19 +79,17 @@ TEST_F(OrphanedPrograms, FilesThatTheyHaveStoredAreLeftAlone) {
   EXPECT_TRUE(run().files.empty());
 }
 
-TEST_F(OrphanedPrograms, ATornWordCountsForNothing) {
+TEST_F(OrphanedPrograms, ATornWordCountsForNothingAndTheNextOneDoes) {
   const Lsn upto = put_older("ours");
-  {
-    const OrphanWords said(folder().c_str());
-    ASSERT_EQ(said.say(word("ours", upto)), 0);
-  }
-  std::fstream file(folder() + "/" + OrphanWords::kName);
-  file.seekp(20);
-  file.put('x');
-  file.close();
+  put_older("theirs");
+  say(word("ours", upto));
+  fs::resize_file(folder() + "/" + OrphanWord::kFileName, 50);
+  say(word("theirs", log_->appended()));
   die_alone();
+  put("theirs", "newer bytes");
   run();
   EXPECT_EQ(tree()["ours"], "older bytes");
+  EXPECT_EQ(tree()["theirs"], "newer bytes");
 }
 
 TEST_F(OrphanedPrograms, ARecoveryThatIsKilledAnywhereHeedsThemStill) {
@@ -99,62 +97,114 @@ TEST_F(OrphanedPrograms, ARecoveryThatIsKilledAnywhereHeedsThemStill) {
   for (int count = 0; is_killed; count += kKillStride) {
     begin();
     put_older("ours");
+    put_older("later");
     const Lsn upto = put_older("theirs");
-    ASSERT_EQ(OrphanWords(folder().c_str()).say(word("theirs", upto)), 0);
+    say(word("theirs", upto));
+    say(word("later", upto));
+    put_older("later");
     die_alone();
     put("theirs", "newer bytes");
     is_killed = is_killed_at(tier(), count);
     run();
-    const std::map<std::string, std::string> expected = {{"ours", "older bytes"},
-                                                         {"theirs", "newer bytes"}};
+    const std::map<std::string, std::string> expected = {
+        {"later", "older bytes"}, {"ours", "older bytes"}, {"theirs", "newer bytes"}};
     ASSERT_EQ(tree(), expected) << "killed at " << count;
   }
 }
 
-// Older bytes would come over those that are being stored.
-TEST_F(OrphanedPrograms, RecoveryWaitsForAProgramThatStores) {
-  const Lsn upto = put_older("theirs");
-  const OrphanWord last = word("theirs", upto);
-  die_alone();
-  std::thread recovery;
-  {
-    const OrphanWords storing(folder().c_str());
-    ASSERT_TRUE(storing.is_locked());
-    EXPECT_EQ(OrphanWords(folder().c_str(), 20).error(), -EAGAIN);
-    recovery = std::thread([this] { run(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    EXPECT_EQ(tree()["theirs"], "0123456789") << "nothing is put there meanwhile";
-    put("theirs", "newer bytes");
-    EXPECT_EQ(storing.say(last), 0);
+// A process that has the memory of the node mapped, and has not ended.
+class LivingProgram {
+ public:
+  explicit LivingProgram(int memory) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    void* const mapped = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, memory, 0);
+    if (mapped == MAP_FAILED) ::_exit(1);
+    ::close_range(3, ~0U, 0);  // among them those of the log
+    for (;;) ::pause();
   }
-  recovery.join();
-  EXPECT_EQ(tree()["theirs"], "newer bytes");
+  ~LivingProgram() { end(); }
+  LivingProgram(const LivingProgram&) = delete;
+  LivingProgram& operator=(const LivingProgram&) = delete;
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+// It may store newer bytes at any time, past the log.
+TEST_F(OrphanedPrograms, RecoveryIsRefusedWhileOneLives) {
+  put_older("theirs");
+  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(memory, 4096), 0);
+  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  LivingProgram program(memory);
+  die_alone();
+  for (int looks = 0; looks < 1000 && left_programs(folder()).empty(); ++looks) ::usleep(10'000);
+  const auto report = recover(tier(), {});
+  ASSERT_FALSE(report.is_ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kUnavailable);
+  EXPECT_NE(report.status().message().find(" " + std::to_string(program.pid()) + " ("),
+            std::string::npos)
+      << report.status().message();
+  EXPECT_EQ(tree()["theirs"], "0123456789");
+  EXPECT_TRUE(recover(tier(), {.dry_run = true}).is_ok()) << "it changes nothing";
+  program.end();
+  run();
+  EXPECT_EQ(tree()["theirs"], "older bytes");
+  EXPECT_FALSE(is_of_this_start(folder())) << "nobody concerns the log any more";
+  ::close(memory);
+}
+
+TEST_F(OrphanedPrograms, OneThatIsKilledMeanwhileIsWaitedFor) {
+  put_older("theirs");
+  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(memory, 4096), 0);
+  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  LivingProgram program(memory);
+  die_alone();
+  std::thread killer([&program] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    program.end();
+  });
+  run();
+  killer.join();
+  EXPECT_EQ(tree()["theirs"], "older bytes");
+  ::close(memory);
+}
+
+// A journal that a command has removed, which had no node any more, must not come back.
+TEST_F(OrphanedPrograms, AFileThatIsGoneWithoutACrashIsSavedElsewhere) {
+  put_older("removed");
+  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
+  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  ::close(memory);
+  die_alone();
+  fs::remove(store("removed"));
+  const RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1u);
+  EXPECT_EQ(report.files[0].outcome, Outcome::kRescued);
+  EXPECT_FALSE(fs::exists(store("removed")));
 }
 
 // What somebody else has put there in its place.
 TEST_F(OrphanedPrograms, AnythingButAFileIsNamed) {
   put_older("ours");
   die_alone();
-  const std::string path = folder() + "/" + OrphanWords::kName;
+  const std::string path = folder() + "/" + OrphanWord::kFileName;
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(OrphanWords(folder().c_str()).error(), -EBADF);
+  EXPECT_LT(say_in(folder().c_str(), OrphanWord()), 0);
   const auto report = recover(tier(), {});
   ASSERT_FALSE(report.is_ok());
   EXPECT_NE(report.status().message().find("remove it"), std::string::npos);
   fs::remove(path);
   run();
   EXPECT_EQ(tree()["ours"], "older bytes");
-}
-
-// A child that was forked while its parent stores has no part in the lock.
-TEST_F(OrphanedPrograms, TheLockEndsWithItsProcess) {
-  const OrphanWords storing(folder().c_str());
-  ASSERT_TRUE(storing.is_locked());
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(OrphanWords(folder().c_str(), 20).error() == -EAGAIN ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "it waits as any other process";
 }
 
 }  // namespace

@@ -14,10 +14,11 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
-#include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
+#include "service/durable_log/left_programs.h"
 #include "service/replay/found_file.h"
+#include "service/replay/left_words.h"
 #include "service/replay/name_replay.h"
 #include "service/replay/removed_files.h"
 #include "service/replay/rescue_folder.h"
@@ -35,14 +36,6 @@ struct Work {
   FoundFile found;
   RecoveredFile result;
 };
-
-Status fault_of_words(const std::string& path, int error) {
-  if (error == -EBADF)
-    return {StatusCode::kInvalid, path + " is not what programs leave there: remove it", EINVAL};
-  if (error != -EAGAIN) return Status::from_errno(-error, path);
-  constexpr auto kWhy = " is locked: a program without a node stores; run it again later";
-  return {StatusCode::kUnavailable, path + kWhy, EBUSY};
-}
 
 std::string last_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -92,8 +85,7 @@ class Recovery {
   std::unique_ptr<ExtentCopy> extents_;
   std::unique_ptr<RemovedFiles> removed_;
   std::uint64_t all_bytes_ = 0;
-  // Held to the end: no program that has outlived its node stores meanwhile.
-  std::unique_ptr<OrphanWords> orphans_;
+  bool is_of_this_start_ = false;  // the node that has left the log
   // Directories, each with what is to be done to it; null: it stays in the log.
   std::vector<PendingDirectory> directories_;
   std::vector<std::unique_ptr<NameReplay>> names_;
@@ -131,6 +123,9 @@ Status Recovery::open_log(const std::string& tier) {
 
 Status Recovery::run(const std::string& tier) {
   CAIRN_RETURN_IF_ERROR(open_log(tier));
+  // They store without a node, past the log.
+  if (!options_.dry_run) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
+  is_of_this_start_ = is_of_this_start(log_folder_of(tier));
   CAIRN_RETURN_IF_ERROR(heed_orphans());
   directories_ = index_.take_directories();
   std::vector<PendingFile> files = index_.take_pending();
@@ -162,25 +157,24 @@ Status Recovery::run(const std::string& tier) {
   if (log_ == nullptr) return Status::ok();
   CAIRN_RETURN_IF_ERROR(log_->close());
   step("forget orphans");
-  const int error = orphans_->clear();
-  return error == 0 ? Status::ok() : Status::from_errno(-error, storage_->where());
+  forget_programs(log_folder_of(tier_));
+  return forget_words(log_folder_of(tier_));
 }
 
 // Programs have stored these files themselves: what the log has of them is older.
 Status Recovery::heed_orphans() {
-  const std::string folder = log_folder_of(tier_);
-  const std::string path = folder + "/" + OrphanWords::kName;
-  if (options_.dry_run && ::access(path.c_str(), F_OK) != 0) return Status::ok();
-  orphans_ = std::make_unique<OrphanWords>(folder.c_str());
-  if (!orphans_->is_locked()) return fault_of_words(path, orphans_->error());
-  OrphanWord word;
-  for (std::uint64_t number = 0; orphans_->read(number, &word); ++number) {
-    if (!word.is_whole() || word.log != superblock_.content.log()) continue;
+  const auto words = left_words(log_folder_of(tier_));
+  if (!words) return words.status();
+  for (const OrphanWord& word : *words) {
+    if (word.log != superblock_.content.log()) continue;
     const auto voided = index_.void_stored(
         [&word](const ObjectKey& key) { return word.is_of(key); }, static_cast<Lsn>(word.upto));
     for (const LogIndex::Voided& file : voided) {
       step("say stored by programs");
-      if (log_ != nullptr) CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.upto, file.store));
+      if (log_ == nullptr) continue;
+      // What it has of it from later on may have been on its way, so the window stays open.
+      if (const auto lsn = log_->begin_storing(file.object); !lsn) return lsn.status();
+      CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.upto, file.store));
     }
   }
   return log_ == nullptr ? Status::ok() : log_->commit(log_->appended());
@@ -237,6 +231,11 @@ Status Recovery::batch(std::span<PendingFile* const> files) {
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
     Work work{&file, find_file(file), {}};
+    // Without a crash no name is lost: somebody without a node has removed it, or put another file
+    // in its place.
+    if (work.found.verdict == FileVerdict::kNew && is_of_this_start_)
+      work.found.verdict = FileVerdict::kGone;
+    work.found.is_taken = work.found.is_taken && !is_of_this_start_;
     const bool is_nowhere =
         work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
     work.result.path = file.identity.path;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/node/failed_log.h"
+#include "service/node/log_end.h"
 
+#include "service/durable_log/directory_storage.h"
+#include "service/durable_log/left_programs.h"
 #include "service/process/log.h"
 #include "service/replay/stored_files.h"
 
 namespace cairn::node {
+namespace {
 
 bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log,
                      bool is_all_durable) {
-  if (!log->has_failed()) return true;
   const Status health = log->log().health();
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
   log->close();
@@ -29,6 +31,17 @@ bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog
       "cairn-durable there to give up what it has",
       directory, health.message(), done.message());
   return false;
+}
+
+}  // namespace
+
+bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log,
+             bool is_all_durable) {
+  if (!log->is_open()) return true;
+  if (log->has_failed() && !void_failed_log(config, memory, log, is_all_durable)) return false;
+  const std::string& directory = config.tiers[durable_tier_of(config)].directory;
+  if (is_all_durable) durable::forget_programs(durable::log_folder_of(directory));
+  return true;
 }
 
 }  // namespace cairn::node

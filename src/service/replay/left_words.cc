@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/left_words.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace cairn::durable {
+namespace {
+
+// More is no file of words: it would be one of a million files.
+constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
+
+std::string path_of_words(const std::string& folder) {
+  return folder + "/" + OrphanWord::kFileName;
+}
+
+}  // namespace
+
+Result<std::vector<OrphanWord>> left_words(const std::string& folder) {
+  const std::string path = path_of_words(folder);
+  std::vector<OrphanWord> words;
+  struct stat status{};
+  // Whatever else bears the name, opening it is not to wait for it.
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return words;
+    return Status::from_errno(errno, path);
+  }
+  if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > kBytesMax) {
+    return Status(StatusCode::kInvalid, path + " is not what programs leave there: remove it",
+                  EINVAL);
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return Status(StatusCode::kUnavailable, "cannot read " + path, EIO);
+  OrphanWord word;
+  // Behind one that was torn the next begins anywhere.
+  for (std::size_t at = 0; at + sizeof word <= bytes.size();) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    at += word.is_whole() ? sizeof word : 1;
+    if (word.is_whole()) words.push_back(word);
+  }
+  return words;
+}
+
+Status forget_words(const std::string& folder) {
+  const std::string path = path_of_words(folder);
+  if (::unlink(path.c_str()) != 0)
+    return errno == ENOENT ? Status::ok() : Status::from_errno(errno, path);
+  const int place = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (place < 0) return Status::from_errno(errno, folder);
+  const int error = ::fsync(place) == 0 ? 0 : errno;
+  ::close(place);
+  return error == 0 ? Status::ok() : Status::from_errno(error, folder);
+}
+
+}  // namespace cairn::durable
