@@ -41,6 +41,7 @@ struct RecoverOptions {
   TierSelection tiers;
   std::string rescue_folder;  // empty: cairn-rescued in the tier's directory
   bool dry_run = false;
+  bool beside_programs = false;
 };
 
 struct CheckOptions {
@@ -144,6 +145,7 @@ int for_each(const TierSelection& tiers, const std::function<int(const std::stri
 int recover_tier(const std::string& directory, const RecoverOptions& options) {
   durable::RecoveryOptions how;
   how.dry_run = options.dry_run;
+  how.beside_programs = options.beside_programs;
   how.rescue_folder = options.rescue_folder;
   how.rescues_trouble = !options.rescue_folder.empty();
   DrainView view("recovering");
@@ -184,6 +186,8 @@ int command_recover(const Arguments& arguments) {
   RecoverOptions options;
   add_tiers(app, options.tiers);
   app.add_flag("--dry-run", options.dry_run, "Only say what would be done");
+  app.add_flag("--beside-programs", options.beside_programs,
+               "Although programs of the dead node still run: they write to no file any more");
   add_text(app, "--rescue", options.rescue_folder,
            "Save files whose place fails in FOLDER (default: cairn-rescued in DIR, for files that "
            "have no place any more)",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
-from scenes import need, processes, run_scenes  # noqa: E402
+from scenes import need, processes, run_scenes, wait_until  # noqa: E402
 
 BYTES = 300_000
 EXIT_NOT_STORED = 74
@@ -66,6 +66,10 @@ class Left:
     def end(self):
         _, errors = self.run.communicate("\n", timeout=60)
         need(self.run.returncode in (0, EXIT_NOT_STORED), f"status {self.run.returncode}: {errors}")
+
+    def kill(self):
+        os.killpg(self.run.pid, signal.SIGKILL)
+        self.run.communicate(timeout=60)
 
     def recover(self):
         return under_cairn.execute([under_cairn.CAIRN, "recover", self.tier], "/", 60)
@@ -138,7 +142,8 @@ stop('synced')
 
 
 def scene_all_ways_to_make_it_durable_count(work):
-    ways = {"fdatasync": "os.fdatasync(file)", "sync": "os.sync()", "mapping": """
+    """The file is clean in the tiers and in the log, so nothing is said of it before; and the program is killed."""
+    ways = {"fdatasync": "os.fdatasync(file)", "sync": "os.sync()", "no way": "", "mapping": """
 with mmap.mmap(file, BYTES) as mapped:
     mapped[:] = b'2' * BYTES
     mapped.flush()"""}
@@ -151,11 +156,34 @@ notice()
 os.pwrite(file, b'2' * BYTES, 0)
 {way}
 stop('durable')
-""")
+""", options=(), before=lambda left: wait_until(lambda: (left.store / "file").read_bytes() == b"1" * BYTES, "stored"))
         left.go_on("durable")
-        left.end()
+        left.kill()
         left.recovered()
-        left.is_all(b"2")
+        left.is_all(b"1" if name == "no way" else b"2")
+
+
+def scene_a_program_without_its_first_thread_is_seen(work):
+    left = Left(work, """
+import ctypes
+def go():
+    stop('begun')
+    notice()
+    os.pwrite(file, b'2' * BYTES, 0)
+    stop('written')
+    os.fsync(file)
+    stop('synced')
+    os._exit(0)
+threading.Thread(target=go).start()
+ctypes.CDLL(None).syscall(60, 0)  # exit(2), of this thread alone
+""")
+    for word in ("written", "synced"):
+        left.go_on(word)
+        refused = left.recover()
+        need("still run" in refused.errors, f"{refused} {refused.errors}")
+    left.run.communicate("\n", timeout=60)
+    left.recovered()
+    left.is_all(b"2")
 
 
 def scene_no_fsync_fails_without_a_reason(work):
@@ -207,8 +235,7 @@ def scene_a_file_that_a_command_removes_stays_away(work):
     """The command has no node any more, and the program is killed before it could say anything."""
     left = Left(work, JOURNAL + "subprocess.run(['rm', 'journal'])\nstop('removed')")
     left.go_on("removed")
-    os.killpg(left.run.pid, signal.SIGKILL)
-    left.run.communicate(timeout=60)
+    left.kill()
     left.recovered(EXIT_NOT_STORED)
     need(not (left.store / "journal").exists(), "it has come back")
     saved = [path for path in (left.tier / "cairn-rescued").iterdir() if path.read_bytes() == b"j" * 5000]

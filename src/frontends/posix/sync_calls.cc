@@ -58,8 +58,11 @@ bool has_dirty_files(std::uint64_t device) {
 int store_all_of(std::uint64_t device) {
   int error = 0;
   if (Session::instance().request_sync(device, &error)) return error;
-  for_each_writer([](OpenFile& file) { (void)file_sync(file, true); });
-  return has_dirty_files(device) ? -EIO : 0;
+  for_each_writer([&error](OpenFile& file) {
+    const int result = file_sync(file, true);
+    if (error == 0) error = result;
+  });
+  return error == 0 && has_dirty_files(device) ? -EIO : error;
 }
 
 // What kSync calls the file system of a descriptor. Where one file system has files of several

@@ -146,15 +146,10 @@ ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& seen,
   return index;
 }
 
-namespace {
-
-// The store is to become longer than this process may make a file.
 bool must_grow_past_limit(const Object& object) {
   const std::uint64_t size = object.size.load();
   return size > object.store_size.load() && !is_within_size_limit(size);
 }
-
-}  // namespace
 
 int settle_object(const ObjectAccess& access) {
   const Object& object = access.object();
@@ -306,6 +301,10 @@ bool is_failure_of_store(int result) {
   return result < 0 && result != -EINVAL && result != -EBADF && result != -EINTR;
 }
 
+bool is_left_in_log(const ObjectAccess& access) {
+  return access.object().is_in_log() && !access.actor.memory->is_served();
+}
+
 int flush_alone(const ObjectAccess& access) {
   Actor& actor = access.actor;
   FlushRequest request(access.index, access.backing);
@@ -330,10 +329,20 @@ int sync_store(const ObjectAccess& access) {
   return result;
 }
 
-// A store by a program without a service voids what the log has of the file.
+// All of the object, durably, by a program without a service.
+int store_alone(const ObjectAccess& access) {
+  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
+  const int result = flush_alone(access);
+  return result == 0 ? sync_store(access) : result;
+}
+
+// A store by a program without a service voids what the log has of the file. Where it leaves no
+// word, the next fsync does.
 int flush_by_itself(const ObjectAccess& access) {
-  leave_log_if_alone(access);
-  return flush_alone(access);
+  if (!is_left_in_log(access)) return flush_alone(access);
+  const int result = store_alone(access);
+  if (result == 0) (void)void_in_log(*access.actor.memory, access.index);
+  return result;
 }
 
 int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
@@ -371,16 +380,15 @@ int store_object(const ObjectAccess& access, bool durable) {
 int leave_log(const ObjectAccess& access) {
   const NodeMemory& memory = *access.actor.memory;
   if (!may_be_left_in_log(memory, access.index)) return 0;
-  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
-  int result = flush_alone(access);
-  if (result == 0) result = sync_store(access);
+  const int result = store_alone(access);
   if (result != 0) return result;
   return void_in_log(memory, access.index) == 0 ? 0 : -EIO;
 }
 
 void leave_log_if_alone(const ObjectAccess& access) {
-  if (__builtin_expect(access.object().is_in_log(), 0) && !access.actor.memory->is_served())
-    (void)leave_log(access);
+  if (__builtin_expect(!is_left_in_log(access), 1)) return;
+  if (const int result = flush_by_itself(access); result < 0)
+    record_store_error(access.object(), -result);
 }
 
 void redirty_object(Actor& actor, ObjectIndex index) {
@@ -394,62 +402,6 @@ void redirty_object(Actor& actor, ObjectIndex index) {
     // The flush in flight sees that the sequence has moved on, and leaves the block dirty.
     block.turn_dirty();
   });
-}
-
-// Through mode begins while nobody changes the file's shape, and after the end before it was
-// counted. Nor does anybody append: from the moment of the count the kernel alone may say where the
-// end is, because there may be some who append without us.
-void count_through(Actor& actor, ObjectIndex index) {
-  Object& object = actor.object(index);
-  OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
-  OwnedGuard guard(object.lock, actor.self, actor.owners());
-  object.through.fetch_add(1, std::memory_order_seq_cst);
-}
-
-int enter_through(const ObjectAccess& access) {
-  Object& object = access.object();
-  // Stored while still buffered, so that the application's time is settled too. Without the
-  // object's lock: the service takes it when it stores on our behalf.
-  if (const int error = sync_object(access, false, nullptr); error < 0) return error;
-  count_through(access.actor, access.index);
-  // From here on nobody adds a block; what came between is stored and dropped.
-  const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kThrough);
-  if (error < 0) {
-    leave_through(access.actor, access.index);
-    return error;
-  }
-  // What the log has of it gets older from here on than what the kernel has.
-  if (object.is_in_log()) {
-    int stored = access.service.request_flush(access.index, true);
-    if (stored < 0 && !access.actor.memory->is_served()) stored = leave_log(access);
-    if (stored < 0) {
-      leave_through(access.actor, access.index);
-      return stored;
-    }
-  }
-  // Somebody's settling may have been overtaken by the last of the data.
-  if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
-    (void)settle_store(access.actor, access.index, access.backing);
-  return 0;
-}
-
-int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint64_t length) {
-  if (__builtin_expect(access.object().blocks.load(std::memory_order_acquire) == 0, 1)) return 0;
-  return drop_blocks(access, offset, offset + length, false, PlacementReason::kThrough);
-}
-
-void leave_through(Actor& actor, ObjectIndex index) {
-  Object& object = actor.object(index);
-  OwnedGuard guard(object.lock, actor.self, actor.owners());
-  object.note_store_owed();
-  // If times moved while the kernel had the file, the next stat or open takes them over, because
-  // they do not agree with what was settled.
-  const std::uint32_t before = object.through.fetch_sub(1, std::memory_order_seq_cst);
-  CAIRN_DCHECK(before != 0);
-  (void)before;
-  // Counted before anybody can enter again: a process that writes through the kernel at this moment
-  // finds that the file is not the kernel's any more, or was not for a while.
-  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }
 
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {

@@ -55,6 +55,9 @@ void leave_log_if_alone(const ObjectAccess& access);
 // writes it anew.
 void redirty_object(Actor& actor, ObjectIndex index);
 
+// The store is to become longer than this process may make a file.
+bool must_grow_past_limit(const Object& object);
+
 // Size and times of the backing file as the application knows them; data may still be dirty.
 int settle_object(const ObjectAccess& access);
 

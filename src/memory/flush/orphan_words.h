@@ -6,7 +6,7 @@
 //   a surviving program   stores all of a file by itself, and flushes it; says so
 //                         (memory/buffer/object_lifecycle.h, leave_log)
 //   recovery              begins when no such program lives any more
-//                         (service/replay/left_programs.h); heeds the words; forgets them
+//                         (service/durable_log/left_programs.h); heeds the words; forgets them
 //
 // A word counts for records up to the last one that the node has placed, so it says nothing of what
 // a later node logs on the same tier. Each has a checksum: one that a crash has torn counts for

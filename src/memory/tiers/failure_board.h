@@ -92,13 +92,6 @@ struct alignas(64) FailureBoard {
     note_write(tier, -ETIMEDOUT, now_ms);
   }
 
-  // The superblock of the tier's pool is not this node's: for good.
-  void note_foreign_pool(TierId tier, std::uint32_t now_ms) {
-    CAIRN_DCHECK(raw(tier) < kTiersMax);
-    tiers[raw(tier)].gone.store(EBADMSG);
-    note_write(tier, -EBADMSG, now_ms);
-  }
-
   // Whether the error of an operation is the device's. The others are those of the calling process:
   // its memory, its descriptors, its limits.
   static bool is_of_device(int error) {

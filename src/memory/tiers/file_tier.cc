@@ -93,17 +93,20 @@ Result<FileTier> FileTier::create(const std::string& directory, const PoolIdenti
   const int error = fill_pool(fd, identity, room);
   if (error < 0)
     return Status::from_errno(-error, "cannot make room for a pool file in " + directory);
+  if (room == Room::kWhenNeeded) return tier;
+  if (const Status status = tier.check(identity); !status)
+    return Status(status.code(), "the new pool file in " + directory + " " + status.message());
   return tier;
 }
 
 Status FileTier::check(const PoolIdentity& expected) const {
   struct statx status{};
   const int seen = sys::statx(fd_, "", AT_EMPTY_PATH, STATX_SIZE, &status);
-  if (seen < 0) return Status::from_errno(-seen, "the pool cannot be looked at");
+  if (seen < 0) return Status::from_errno(-seen, "cannot be looked at");
   if (status.stx_size < kPageBytes) return {StatusCode::kInvalid, "is no pool file"};
   PoolPage page;
   const int error = read_all(fd_, page.bytes.data(), page.bytes.size(), 0);
-  if (error < 0) return Status::from_errno(-error, "the pool cannot be read");
+  if (error < 0) return Status::from_errno(-error, "cannot be read");
   CAIRN_RETURN_IF_ERROR(check_superblock(page, expected));
   if (status.stx_size < expected.file_bytes()) return {StatusCode::kInvalid, "is cut off"};
   return Status::ok();

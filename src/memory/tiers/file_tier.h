@@ -32,7 +32,8 @@ class FileTier final : public Tier {
   FileTier& operator=(FileTier&& other) noexcept;
   ~FileTier();
 
-  // Creates a file without a name in `directory`, preallocates it and writes its superblock. Other
+  // Creates a file without a name in `directory`, preallocates it, writes its superblock and reads
+  // that back: a device that gives other bytes than it got is of no use. Other
   // users of the directory can neither make it beforehand nor open it; it vanishes with its last
   // descriptor. Falls back to buffered I/O where the file system has no direct I/O, and to a random
   // name for an instant where it has no unnamed files. Errors: kExhausted when the device has no
@@ -40,10 +41,9 @@ class FileTier final : public Tier {
   static Result<FileTier> create(const std::string& directory, const PoolIdentity& identity,
                                  Room room = Room::kTaken);
 
-  // Whether the file is the pool that create() has made for `expected`: a service that follows
-  // another one finds the descriptors that were kept. Errors: kInvalid and kIncompatible as
-  // check_superblock(), also when the file is shorter than its superblock says; those of the
-  // device.
+  // Whether the file is the pool that create() makes for `expected`. Errors: kInvalid and
+  // kIncompatible as check_superblock(), also when the file is shorter than its superblock says;
+  // those of the device.
   Status check(const PoolIdentity& expected) const;
 
   TierMedium medium() const override { return fd_ < 0 ? TierMedium::kNone : TierMedium::kFile; }

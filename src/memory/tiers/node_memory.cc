@@ -201,13 +201,6 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   return memory;
 }
 
-Status NodeMemory::check_pool(TierId tier) const {
-  const unsigned number = raw(tier);
-  CAIRN_CHECK(tier != TierId::kMemory && number < tier_count_);
-  if (number == shape_.swap_tier) return Status::ok();
-  return file_tiers_[number].check({identity().node, number, shape_.slabs(number)});
-}
-
 // The bytes that were counted when they were fetched; 0 when the block has no mark.
 std::size_t NodeMemory::take_mark(BucketIndex bucket) const {
   BlockDescriptor& descriptor = block(bucket);

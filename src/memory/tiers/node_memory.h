@@ -69,10 +69,6 @@ class NodeMemory {
       const std::array<int, kTiersMax>& tier_fds,
       SharedSegment::Descriptor descriptor = SharedSegment::Descriptor::kClose);
 
-  // Whether the tier's pool is the one that create() has made. The swap area may have no
-  // superblock.
-  Status check_pool(TierId tier) const;
-
   const NodeIdentity& identity() const { return *boards_.identity; }
   ServiceBoard& service_board() const { return *boards_.service; }
   UnservedBoard& unserved_board() const { return *boards_.unserved; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pool files that a node has kept: the right one is known again, every other one is refused.
+// Superblocks of pool files: the right one is known again, every other one is refused.
 #include "memory/tiers/pool_format.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,7 @@ TEST(PoolFormat, AnotherNodeTierSizeOrVersionIsIncompatible) {
       << "its sum may be elsewhere";
 }
 
-// A descriptor that a keeper has kept.
-class KeptPool : public ::testing::Test {
+class PoolFile : public ::testing::Test {
  protected:
   void SetUp() override {
     auto created = FileTier::create("/var/tmp", kOurs);
@@ -63,9 +62,9 @@ class KeptPool : public ::testing::Test {
   FileTier tier_;
 };
 
-TEST_F(KeptPool, IsKnownAgain) { EXPECT_TRUE(checked().is_ok()) << checked().message(); }
+TEST_F(PoolFile, IsKnownAgain) { EXPECT_TRUE(checked().is_ok()) << checked().message(); }
 
-TEST_F(KeptPool, OfAnotherNodeOrSizeIsRefused) {
+TEST_F(PoolFile, OfAnotherNodeOrSizeIsRefused) {
   PoolIdentity other = kOurs;
   other.node.high = 1;
   EXPECT_EQ(checked(other).code(), StatusCode::kIncompatible);
@@ -75,7 +74,7 @@ TEST_F(KeptPool, OfAnotherNodeOrSizeIsRefused) {
   EXPECT_EQ(checked(other).code(), StatusCode::kIncompatible);
 }
 
-TEST_F(KeptPool, ThatIsCutOffOrDamagedIsRefused) {
+TEST_F(PoolFile, ThatIsCutOffOrDamagedIsRefused) {
   ASSERT_EQ(::ftruncate(tier_.fd(), static_cast<off_t>(kOurs.file_bytes() - 1)), 0);
   EXPECT_EQ(checked().message(), "is cut off");
   PoolPage page = make_superblock(kOurs);

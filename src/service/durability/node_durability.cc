@@ -46,11 +46,12 @@ void NodeDurability::inherit() {
   }
 }
 
-void NodeDurability::finish() {
+bool NodeDurability::finish() {
   const int error = retire_all(0);
-  if (error == 0) return;
+  if (error == 0) return true;
   log::error("the durable log keeps what could not be made durable in the store: {}",
              std::strerror(-error));
+  return false;
 }
 
 void NodeDurability::stop() {

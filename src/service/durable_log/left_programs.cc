@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
-#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "service/durable_log/log_record.h"
@@ -33,15 +33,8 @@ struct Note {
   unsigned major = 0;
   unsigned minor = 0;
   std::uint64_t inode = 0;
+  unsigned has_older = 0;
 };
-
-std::string text_of(const Note& note) {
-  char text[kNoteBytesMax];
-  const int length = std::snprintf(text, sizeof text, "%016" PRIx64 " %02x:%02x %" PRIu64 "\n",
-                                   note.boot, note.major, note.minor, note.inode);
-  CAIRN_CHECK(length > 0 && static_cast<std::size_t>(length) < sizeof text);
-  return {text, static_cast<std::size_t>(length)};
-}
 
 std::string first_line_of(const std::string& path) {
   std::string line;
@@ -56,8 +49,24 @@ bool read_note(const std::string& folder, Note* note) {
   struct stat status{};
   // Whatever else bears the name, opening it is not to wait for it.
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return std::sscanf(first_line_of(path).c_str(), "%" SCNx64 " %x:%x %" SCNu64, &note->boot,
-                     &note->major, &note->minor, &note->inode) == 4;
+  return std::sscanf(first_line_of(path).c_str(), "%" SCNx64 " %x:%x %" SCNu64 " %u", &note->boot,
+                     &note->major, &note->minor, &note->inode, &note->has_older) == 5;
+}
+
+// It means nothing after a crash of the machine, and needs no flush.
+Status write_note(const std::string& folder, const Note& note) {
+  char text[kNoteBytesMax];
+  const int length = std::snprintf(text, sizeof text, "%016" PRIx64 " %02x:%02x %" PRIu64 " %u\n",
+                                   note.boot, note.major, note.minor, note.inode, note.has_older);
+  CAIRN_CHECK(length > 0 && static_cast<std::size_t>(length) < sizeof text);
+  const std::string path = folder + "/" + kNoteName;
+  const std::string made = path + ".new";
+  std::ofstream file(made, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return {StatusCode::kUnavailable, "cannot write " + made, EIO};
+  if (::rename(made.c_str(), path.c_str()) != 0) return Status::from_errno(errno, path);
+  return Status::ok();
 }
 
 // A line of /proc/PID/maps: addresses, rights, offset, device, inode, path.
@@ -70,8 +79,8 @@ bool is_of(const std::string& line, const Note& note) {
          line.find("/memfd:cairn-") != std::string::npos;
 }
 
-bool has_mapped(const std::string& process, const Note& note) {
-  std::ifstream maps(process + "/maps");
+bool is_mapped_by(const std::string& task, const Note& note) {
+  std::ifstream maps(task + "/maps");
   std::string line;
   while (std::getline(maps, line)) {
     if (is_of(line, note)) return true;
@@ -79,57 +88,83 @@ bool has_mapped(const std::string& process, const Note& note) {
   return false;
 }
 
+// Calls visit(name) for each number among the names there, until it says true. False: there is no
+// such folder.
+template <typename Visit>
+bool visit_numbers(const std::string& folder, Visit&& visit) {
+  DIR* const all = ::opendir(folder.c_str());
+  if (all == nullptr) return false;
+  while (const dirent* const entry = ::readdir(all)) {
+    const bool is_number = std::strspn(entry->d_name, "0123456789") == std::strlen(entry->d_name);
+    if (is_number && visit(std::string(entry->d_name))) break;
+  }
+  ::closedir(all);
+  return true;
+}
+
+// A process whose first thread has ended has its memory in the others alone.
+bool has_mapped(const std::string& process, const Note& note) {
+  bool is_mapped = is_mapped_by(process, note);
+  if (is_mapped) return true;
+  (void)visit_numbers(process + "/task", [&](const std::string& task) {
+    is_mapped = is_mapped_by(process + "/task/" + task, note);
+    return is_mapped;
+  });
+  return is_mapped;
+}
+
 }  // namespace
 
 Status note_programs(const std::string& folder, int memory) {
   struct stat status{};
   if (::fstat(memory, &status) != 0) return Status::from_errno(errno, "the node's memory");
-  const std::string text =
-      text_of({boot_mark(), ::major(status.st_dev), ::minor(status.st_dev), status.st_ino});
-  const std::string path = folder + "/" + kNoteName;
-  const std::string made = path + ".new";
-  std::ofstream file(made, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return {StatusCode::kUnavailable, "cannot write " + made, EIO};
-  // It means nothing after a crash of the machine, and needs no flush.
-  if (::rename(made.c_str(), path.c_str()) != 0) return Status::from_errno(errno, path);
-  return Status::ok();
+  Note note{boot_mark(), ::major(status.st_dev), ::minor(status.st_dev), status.st_ino, 0};
+  Note before;
+  if (read_note(folder, &before))
+    note.has_older = before.has_older != 0 || before.boot != note.boot ? 1 : 0;
+  return write_note(folder, note);
 }
 
 void forget_programs(const std::string& folder) {
   (void)::unlink((folder + "/" + kNoteName).c_str());
 }
 
-std::vector<LeftProgram> left_programs(const std::string& folder) {
+Status keep_programs(const std::string& folder) {
+  Note note;
+  if (read_note(folder, &note)) return Status::ok();
+  note = {};
+  note.has_older = 1;
+  return write_note(folder, note);
+}
+
+Result<std::vector<LeftProgram>> left_programs(const std::string& folder) {
   std::vector<LeftProgram> left;
   Note note;
   if (!read_note(folder, &note) || note.boot != boot_mark()) return left;
-  DIR* const all = ::opendir("/proc");
-  if (all == nullptr) return left;
-  while (const dirent* const entry = ::readdir(all)) {
-    const std::string_view name = entry->d_name;
-    int pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    const std::string process = "/proc/" + std::string(name);
-    if (has_mapped(process, note)) left.push_back({pid, first_line_of(process + "/comm")});
-  }
-  ::closedir(all);
-  return left;
-}
-
-bool is_of_this_start(const std::string& folder) {
-  Note note;
-  return read_note(folder, &note) && note.boot == boot_mark();
+  const bool is_there = visit_numbers("/proc", [&](const std::string& name) {
+    const std::string process = "/proc/" + name;
+    if (has_mapped(process, note))
+      left.push_back({std::stoi(name), first_line_of(process + "/comm")});
+    return false;
+  });
+  if (is_there) return left;
+  return Status(StatusCode::kUnavailable,
+                "whether programs of a node that died still run cannot be seen: there is no /proc",
+                ENOENT);
 }
 
 Status await_end_of_programs(const std::string& folder) {
   const auto until = std::chrono::steady_clock::now() + kMoment;
-  std::vector<LeftProgram> left = left_programs(folder);
-  while (!left.empty() && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kLookAgain);
-    left = left_programs(folder);
+  std::vector<LeftProgram> left;
+  // A look takes a while, in which one may have passed on what it has to a child: one that finds
+  // nobody is followed by another.
+  for (int found_none = 0; found_none < 2;) {
+    auto found = left_programs(folder);
+    if (!found) return found.status();
+    left = std::move(*found);
+    found_none = left.empty() ? found_none + 1 : 0;
+    if (!left.empty() && std::chrono::steady_clock::now() >= until) break;
+    if (!left.empty()) std::this_thread::sleep_for(kLookAgain);
   }
   if (left.empty()) return Status::ok();
   std::string text =
@@ -139,6 +174,11 @@ Status await_end_of_programs(const std::string& folder) {
   if (left.size() > kNamedMax) text += " and " + std::to_string(left.size() - kNamedMax) + " more";
   return {StatusCode::kUnavailable, text + ". Wait for their end, or end them, and try again",
           EBUSY};
+}
+
+bool is_of_this_start(const std::string& folder) {
+  Note note;
+  return read_note(folder, &note) && note.boot == boot_mark() && note.has_older == 0;
 }
 
 }  // namespace cairn::durable

@@ -156,7 +156,7 @@ class Keeper {
       life.rescues.fetch_add(1);
       const auto status = run(work_.rescue);
       if (is_child_) return *status;
-      if (!status) return do_work(work_.rescue);
+      if (!status) return be_the_rescue();
       if (const int done = life.done.load(); done != 0) return done - 1;
       signal = signal_of(*status);
       (void)::fprintf(stderr, "cairn: a rescue was killed by signal %d (%s)\n", signal,
@@ -195,6 +195,12 @@ class Keeper {
   int rescue_here() {
     if (!work_.rescue) return kFailed;
     succession_.life->rescues.fetch_add(1);
+    return be_the_rescue();
+  }
+
+  // No other rescue follows one that its alarm ends, so this one waits for the store.
+  int be_the_rescue() {
+    (void)::signal(SIGALRM, SIG_IGN);
     return do_work(work_.rescue);
   }
 

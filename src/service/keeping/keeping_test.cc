@@ -163,6 +163,7 @@ TEST(Keeper, IsTheRescueWhereItHasNoChild) {
       const pid_t keeper = ::getpid();
       const auto serve = [](Succession&) { return 1; };
       const auto rescue = [keeper](Succession& succession) {
+        ::raise(SIGALRM);  // the store hangs
         return ::getpid() == keeper && succession.life->rescues.load() == 1 ? 74 : 2;
       };
       auto dead = Succession::begin();

@@ -35,12 +35,12 @@ bool void_failed_log(const NodeConfig& config, const NodeMemory& memory, NodeLog
 
 }  // namespace
 
-bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log,
-             bool is_all_durable) {
+bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log, const LogEnd& end) {
   if (!log->is_open()) return true;
-  if (log->has_failed() && !void_failed_log(config, memory, log, is_all_durable)) return false;
+  const bool has_failed = log->has_failed();
+  if (has_failed && !void_failed_log(config, memory, log, end.is_all_durable)) return false;
   const std::string& directory = config.tiers[durable_tier_of(config)].directory;
-  if (is_all_durable) durable::forget_programs(durable::log_folder_of(directory));
+  if (has_failed || end.is_empty) durable::forget_programs(durable::log_folder_of(directory));
   return true;
 }
 

@@ -11,9 +11,14 @@
 
 namespace cairn::node {
 
+struct LogEnd {
+  bool is_all_durable = false;  // files are, in their stores
+  bool is_empty = false;        // the log has nothing of them
+};
+
 // Voids what a failed log has of the files of this node, if all of them are durable in their
-// stores; then programs that go on without the node concern the log no more.
-// Returns: false where the log still has that; the node's log says what to do.
-bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log, bool is_all_durable);
+// stores. With an empty log, programs that go on without the node are nobody's concern any more.
+// Returns: false where a failed log still has older bytes; the node's log says what to do.
+bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log, const LogEnd& end);
 
 }  // namespace cairn::node

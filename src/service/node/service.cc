@@ -271,7 +271,7 @@ class Service {
     control_.stop();
     if (!at_once) bound.reset();
     requests_.stop();
-    if (!at_once) durability_.finish();
+    const bool is_log_empty = !at_once && durability_.finish();
     durability_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(kBound, log_.has_failed() ? kExitUnstored : status, heritage_.life);
@@ -287,7 +287,7 @@ class Service {
     reaper_.stop();
     flusher_.stop();
     const bool is_all_durable = status == kExitStarted && !at_once;
-    if (!end_log(config_, memory_, &log_, is_all_durable)) status = kExitUnstored;
+    if (!end_log(config_, memory_, &log_, {is_all_durable, is_log_empty})) status = kExitUnstored;
     log::info("node {} ends", config_.name);
     return status;
   }

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/check.h"
-#include "base/clock.h"
 
 namespace cairn::node {
 namespace {
@@ -40,21 +39,11 @@ std::uint32_t mend_plans(const NodeMemory& memory) {
   return mended;
 }
 
-// RAM never leaves service, nor does a tier that there is not. A pool that is another one's does; a
-// device that does not give its superblock is found failing as any other time.
+// RAM never leaves service, nor does a tier that there is not.
 std::uint32_t mend_failures(const NodeMemory& memory) {
   const std::uint32_t file_tiers = ((1U << memory.tier_count()) - 1) & ~1U;
-  FailureBoard& board = memory.failure_board();
-  std::uint32_t mended = (board.out_of_service.fetch_and(file_tiers) & ~file_tiers) != 0 ? 1 : 0;
-  for (unsigned number = 1; number < memory.tier_count(); ++number) {
-    const auto tier = static_cast<TierId>(number);
-    if (board.is_out(tier)) continue;
-    const StatusCode code = memory.check_pool(tier).code();
-    if (code != StatusCode::kInvalid && code != StatusCode::kIncompatible) continue;
-    board.note_foreign_pool(tier, monotonic_coarse_ms());
-    ++mended;
-  }
-  return mended;
+  std::atomic<std::uint32_t>& out = memory.failure_board().out_of_service;
+  return (out.fetch_and(file_tiers) & ~file_tiers) != 0 ? 1 : 0;
 }
 
 // A death between a reservation and the bits that sum it up.

@@ -8,8 +8,6 @@
 //   organizer    does not wait for readers; reads may go to any tier
 //   devices      no read goes around a tier
 //   placement    a plan that names a tier which there is not: RAM
-//   failures     RAM and tiers that there are not are in service; a tier whose pool has not this
-//                node's superblock has failed
 //   accounts     the bits that sum up reservations agree with them
 //   warmer       no more slabs than there are
 //

@@ -6,9 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "memory/flush/flush_object.h"
-#include "memory/tiers/pool_format.h"
 #include "service/recovery/testing/left_memory.h"
 #include "service/write_back/service_opens.h"
 
@@ -367,19 +365,6 @@ TEST_F(TakeoverTest, BoardsSayWhatNoServiceHasSaidYet) {
   EXPECT_EQ(memory_.warmer_board().warm_slabs.load(), kSlabs);
   EXPECT_EQ(accounts.held_back(), 3U);
   EXPECT_EQ(memory_.accounts().reserved_tiers.load(), 1U);
-}
-
-// What has happened to the descriptors meanwhile, or to the device.
-TEST_F(TakeoverTest, ATierWhosePoolIsAnotherOnesHasFailed) {
-  const FailureBoard::OfTier& seen = memory_.failure_board().tiers[1];
-  (void)taken_over();
-  EXPECT_FALSE(seen.is_failing(monotonic_coarse_ms()));
-  const int pool = memory_.tier(TierId{1}).on_device({}).descriptor;
-  const PoolPage other = make_superblock({NodeId{7, 7}, 1, kFileSlabs});
-  ASSERT_EQ(::pwrite(pool, other.bytes.data(), kPageBytes, 0), static_cast<ssize_t>(kPageBytes));
-  EXPECT_GE(taken_over().mended, 1U);
-  EXPECT_TRUE(seen.is_failing(monotonic_coarse_ms()));
-  EXPECT_EQ(seen.error.load(), static_cast<std::uint32_t>(EBADMSG));
 }
 
 TEST_F(TakeoverTest, HoldsOfDeadClientsStayAndThoseOfNobodyGo) {

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <span>
 #include <string>
 #include <thread>
@@ -47,6 +49,7 @@ class OrphanedPrograms : public RecoverNames {
     word.birth_ns = static_cast<std::uint64_t>(key.id.birth_ns);
     return word;
   }
+  static void put_file(const std::string& path) { std::ofstream(path) << "here"; }
   std::string folder() const { return log_folder_of(tier()); }
   void say(const OrphanWord& word) const { ASSERT_EQ(say_in(folder().c_str(), word), 0); }
   std::size_t words() const { return left_words(folder()).value().size(); }
@@ -145,10 +148,16 @@ TEST_F(OrphanedPrograms, RecoveryIsRefusedWhileOneLives) {
   ASSERT_TRUE(note_programs(folder(), memory).is_ok());
   LivingProgram program(memory);
   die_alone();
-  for (int looks = 0; looks < 1000 && left_programs(folder()).empty(); ++looks) ::usleep(10'000);
+  for (int looks = 0; looks < 1000 && left_programs(folder()).value().empty(); ++looks)
+    ::usleep(10'000);
+  const auto files = [this] {
+    return std::distance(fs::directory_iterator(folder()), fs::directory_iterator());
+  };
+  const auto before = files();
   const auto report = recover(tier(), {});
   ASSERT_FALSE(report.is_ok());
   EXPECT_EQ(report.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(files(), before) << "a refusal costs the tier nothing";
   EXPECT_NE(report.status().message().find(" " + std::to_string(program.pid()) + " ("),
             std::string::npos)
       << report.status().message();
@@ -178,6 +187,21 @@ TEST_F(OrphanedPrograms, OneThatIsKilledMeanwhileIsWaitedFor) {
   ::close(memory);
 }
 
+// What the log has of an earlier start of the machine may be lost by its crash.
+TEST_F(OrphanedPrograms, ANodeOfThisStartSaysWhatAnEarlierOneHasLeft) {
+  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
+  ASSERT_TRUE(keep_programs(folder()).is_ok());
+  EXPECT_FALSE(is_of_this_start(folder())) << "nobody knows";
+  for (int node = 0; node < 2; ++node) {
+    ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+    EXPECT_FALSE(is_of_this_start(folder()));
+  }
+  forget_programs(folder());
+  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  EXPECT_TRUE(is_of_this_start(folder()));
+  ::close(memory);
+}
+
 // A journal that a command has removed, which had no node any more, must not come back.
 TEST_F(OrphanedPrograms, AFileThatIsGoneWithoutACrashIsSavedElsewhere) {
   put_older("removed");
@@ -186,6 +210,12 @@ TEST_F(OrphanedPrograms, AFileThatIsGoneWithoutACrashIsSavedElsewhere) {
   ::close(memory);
   die_alone();
   fs::remove(store("removed"));
+  const std::string nowhere = tier() + "/nowhere";
+  put_file(nowhere);
+  const RecoveryReport kept = run({.rescue_folder = nowhere});
+  ASSERT_EQ(kept.files.size(), 1u);
+  EXPECT_EQ(kept.files[0].outcome, Outcome::kKept) << "there is no rescue folder";
+  EXPECT_TRUE(is_of_this_start(folder())) << "the next recovery knows it as well";
   const RecoveryReport report = run();
   ASSERT_EQ(report.files.size(), 1u);
   EXPECT_EQ(report.files[0].outcome, Outcome::kRescued);

@@ -20,6 +20,22 @@ std::string damaged_text(const RecoveredFile& file) {
 
 }  // namespace
 
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kRestored:
+      return "restored";
+    case Outcome::kMadeAnew:
+      return "made anew";
+    case Outcome::kBeside:
+      return "beside";
+    case Outcome::kRescued:
+      return "rescued";
+    case Outcome::kKept:
+      return "kept";
+  }
+  return "?";
+}
+
 std::string text_of(const RecoveredFile& file, bool is_foretold) {
   const std::string path = printable(file.path);
   const std::string written = printable(file.written);

@@ -10,6 +10,8 @@
 
 namespace cairn::durable {
 
+const char* name_of(Outcome outcome);
+
 // One line, or several, about a file that is not simply at its place; else empty.
 // `is_foretold`: nothing has been done yet.
 std::string text_of(const RecoveredFile& file, bool is_foretold);

@@ -122,9 +122,12 @@ Status Recovery::open_log(const std::string& tier) {
 }
 
 Status Recovery::run(const std::string& tier) {
+  // They store without a node, past the log. Looked for before anything is written there, and once
+  // more when no node can begin.
+  const bool may_be_beside = options_.dry_run || options_.beside_programs;
+  if (!may_be_beside) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  // They store without a node, past the log.
-  if (!options_.dry_run) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
+  if (!may_be_beside) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
   is_of_this_start_ = is_of_this_start(log_folder_of(tier));
   CAIRN_RETURN_IF_ERROR(heed_orphans());
   directories_ = index_.take_directories();
@@ -157,8 +160,12 @@ Status Recovery::run(const std::string& tier) {
   if (log_ == nullptr) return Status::ok();
   CAIRN_RETURN_IF_ERROR(log_->close());
   step("forget orphans");
+  CAIRN_RETURN_IF_ERROR(forget_words(log_folder_of(tier_)));
+  const bool is_all_settled = std::ranges::find(report_.files, Outcome::kKept,
+                                                &RecoveredFile::outcome) == report_.files.end();
+  if (!is_all_settled) return keep_programs(log_folder_of(tier_));
   forget_programs(log_folder_of(tier_));
-  return forget_words(log_folder_of(tier_));
+  return Status::ok();
 }
 
 // Programs have stored these files themselves: what the log has of them is older.
@@ -465,22 +472,6 @@ Status Recovery::settle(std::vector<Work>& works) {
 }
 
 }  // namespace
-
-const char* name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kRestored:
-      return "restored";
-    case Outcome::kMadeAnew:
-      return "made anew";
-    case Outcome::kBeside:
-      return "beside";
-    case Outcome::kRescued:
-      return "rescued";
-    case Outcome::kKept:
-      return "kept";
-  }
-  return "?";
-}
 
 bool RecoveryReport::is_complete() const {
   if (!scan.damage.empty()) return false;

@@ -39,8 +39,6 @@ enum class Outcome : std::uint8_t {
   kKept,      // still in the log: run recovery again
 };
 
-const char* name_of(Outcome outcome);
-
 struct RecoveredFile {
   std::string path;     // where it should be
   std::string written;  // where it is now, kKept: as the store has it; empty: nowhere else
@@ -65,6 +63,8 @@ struct RecoveryReport {
 struct RecoveryOptions {
   // Look and tell, change nothing.
   bool dry_run = false;
+  // Also while programs of the dead node run: the user knows that they change nothing any more.
+  bool beside_programs = false;
   // For files that have no place; empty: kRescueFolder beside the log. Made, 0700, when needed.
   std::string rescue_folder;
   // A file whose store fails, or is full, goes there as well, instead of waiting in the log.

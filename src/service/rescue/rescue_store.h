@@ -56,7 +56,8 @@ class RescueStore {
 };
 
 // A step of a rescue that does not end within this ends the rescue (SIGALRM), and the next one goes
-// around it: a store that hangs, a lock that nobody gives back.
+// around it: a store that hangs, a lock that nobody gives back. The keeper itself, where it has no
+// process for a rescue, ignores that.
 void bound_step(std::uint64_t bytes);
 
 }  // namespace cairn::node
