@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -79,13 +80,13 @@ bool is_of(const std::string& line, const Note& note) {
          line.find("/memfd:cairn-") != std::string::npos;
 }
 
-bool is_mapped_by(const std::string& task, const Note& note) {
+// None: the process or thread has no memory, or the user may not see it.
+std::optional<bool> is_mapped_by(const std::string& task, const Note& note) {
   std::ifstream maps(task + "/maps");
+  std::optional<bool> is_mapped;
   std::string line;
-  while (std::getline(maps, line)) {
-    if (is_of(line, note)) return true;
-  }
-  return false;
+  while (!is_mapped.value_or(false) && std::getline(maps, line)) is_mapped = is_of(line, note);
+  return is_mapped;
 }
 
 // Calls visit(name) for each number among the names there, until it says true. False: there is no
@@ -104,13 +105,13 @@ bool visit_numbers(const std::string& folder, Visit&& visit) {
 
 // A process whose first thread has ended has its memory in the others alone.
 bool has_mapped(const std::string& process, const Note& note) {
-  bool is_mapped = is_mapped_by(process, note);
-  if (is_mapped) return true;
+  std::optional<bool> is_mapped = is_mapped_by(process, note);
+  if (is_mapped) return *is_mapped;
   (void)visit_numbers(process + "/task", [&](const std::string& task) {
     is_mapped = is_mapped_by(process + "/task/" + task, note);
-    return is_mapped;
+    return is_mapped.has_value();
   });
-  return is_mapped;
+  return is_mapped.value_or(false);
 }
 
 }  // namespace
