@@ -7,6 +7,7 @@ durable is there after `cairn recover`, which waits for its end, and nothing old
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,13 +64,19 @@ class Left:
         self.run.stdin.flush()
         self.expect(word)
 
+    def forget(self):
+        """A later run may have the same number, and is called otherwise where the directory is taken."""
+        shutil.rmtree(Path(f"/tmp/cairn-{os.getuid()}") / f"run-{self.run.pid}", ignore_errors=True)
+
     def end(self):
         _, errors = self.run.communicate("\n", timeout=60)
+        self.forget()
         need(self.run.returncode in (0, EXIT_NOT_STORED), f"status {self.run.returncode}: {errors}")
 
     def kill(self):
         os.killpg(self.run.pid, signal.SIGKILL)
         self.run.communicate(timeout=60)
+        self.forget()
 
     def recover(self):
         return under_cairn.execute([under_cairn.CAIRN, "recover", self.tier], "/", 60)
@@ -141,6 +148,17 @@ stop('synced')
     left.is_all(b"2")
 
 
+def scene_a_node_that_lives_is_no_dead_one(work):
+    """Nobody is told to end its programs."""
+    def look(left):
+        command = under_cairn.cairn_command(["true"], left.store, tiers=[f"{left.tier}:256M:durable"])
+        for refused in (left.recover(), under_cairn.execute(command, left.store, 60)):
+            need(refused.status == 2 and "in use by another node" in refused.errors, f"{refused} {refused.errors}")
+
+    left = Left(work, "stop('begun')", before=look)
+    left.end()
+
+
 def scene_all_ways_to_make_it_durable_count(work):
     """The file is clean in the tiers and in the log, so nothing is said of it before; and the program is killed."""
     ways = {"fdatasync": "os.fdatasync(file)", "sync": "os.sync()", "no way": "", "mapping": """
@@ -181,7 +199,7 @@ ctypes.CDLL(None).syscall(60, 0)  # exit(2), of this thread alone
         left.go_on(word)
         refused = left.recover()
         need("still run" in refused.errors, f"{refused} {refused.errors}")
-    left.run.communicate("\n", timeout=60)
+    left.end()
     left.recovered()
     left.is_all(b"2")
 

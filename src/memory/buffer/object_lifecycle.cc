@@ -331,9 +331,13 @@ int sync_store(const ObjectAccess& access) {
 
 // All of the object, durably, by a program without a service.
 int store_alone(const ObjectAccess& access) {
-  if (access.object().dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
-  const int result = flush_alone(access);
-  return result == 0 ? sync_store(access) : result;
+  const Object& object = access.object();
+  if (object.dirty_blocks.load() != 0 && !access.backing.is_writable()) return -EIO;
+  const std::uint32_t failures = object.sync_failures.load();
+  int result = flush_alone(access);
+  if (result == 0) result = sync_store(access);
+  // The kernel tells one of several that it has dropped what was written.
+  return result == 0 && object.sync_failures.load() != failures ? -EIO : result;
 }
 
 // A store by a program without a service voids what the log has of the file. Where it leaves no
@@ -387,7 +391,8 @@ int leave_log(const ObjectAccess& access) {
 
 void leave_log_if_alone(const ObjectAccess& access) {
   if (__builtin_expect(!is_left_in_log(access), 1)) return;
-  if (const int result = flush_by_itself(access); result < 0)
+  // One that may only read could not store, and is nobody's failure.
+  if (const int result = flush_by_itself(access); result < 0 && access.backing.is_writable())
     record_store_error(access.object(), -result);
 }
 

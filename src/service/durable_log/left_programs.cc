@@ -35,6 +35,7 @@ struct Note {
   unsigned minor = 0;
   std::uint64_t inode = 0;
   unsigned has_older = 0;
+  bool operator==(const Note&) const = default;
 };
 
 std::string first_line_of(const std::string& path) {
@@ -121,8 +122,11 @@ Status note_programs(const std::string& folder, int memory) {
   if (::fstat(memory, &status) != 0) return Status::from_errno(errno, "the node's memory");
   Note note{boot_mark(), ::major(status.st_dev), ::minor(status.st_dev), status.st_ino, 0};
   Note before;
-  if (read_note(folder, &before))
+  if (read_note(folder, &before)) {
     note.has_older = before.has_older != 0 || before.boot != note.boot ? 1 : 0;
+    // By the service before this one, on a tier that may be full by now.
+    if (before == note) return Status::ok();
+  }
   return write_note(folder, note);
 }
 
@@ -130,12 +134,12 @@ void forget_programs(const std::string& folder) {
   (void)::unlink((folder + "/" + kNoteName).c_str());
 }
 
-Status keep_programs(const std::string& folder) {
+void keep_programs(const std::string& folder) {
   Note note;
-  if (read_note(folder, &note)) return Status::ok();
+  if (read_note(folder, &note)) return;
   note = {};
   note.has_older = 1;
-  return write_note(folder, note);
+  (void)write_note(folder, note);
 }
 
 Result<std::vector<LeftProgram>> left_programs(const std::string& folder) {
@@ -173,8 +177,11 @@ Status await_end_of_programs(const std::string& folder) {
   for (std::size_t at = 0; at < std::min(left.size(), kNamedMax); ++at)
     text += " " + std::to_string(left[at].pid) + " (" + left[at].name + ")";
   if (left.size() > kNamedMax) text += " and " + std::to_string(left.size() - kNamedMax) + " more";
-  return {StatusCode::kUnavailable, text + ". Wait for their end, or end them, and try again",
-          EBUSY};
+  // A rescue stores what they have left: nobody may end that.
+  const bool is_being_rescued = std::ranges::any_of(
+      left, [](const LeftProgram& program) { return program.name.starts_with("cairn-"); });
+  text += is_being_rescued ? ". Wait for their end" : ". Wait for their end, or end them";
+  return {StatusCode::kUnavailable, text + ", and try again", EBUSY};
 }
 
 bool is_of_this_start(const std::string& folder) {

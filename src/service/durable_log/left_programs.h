@@ -32,7 +32,7 @@ Status note_programs(const std::string& folder, int memory);
 // log has no records that are wanted.
 void forget_programs(const std::string& folder);
 // Some of the log stays for the next recovery.
-Status keep_programs(const std::string& folder);
+void keep_programs(const std::string& folder);
 
 // Those of the node that has left the note, if this start of the machine was its. Errors: there is
 // no /proc to look at.

@@ -154,13 +154,16 @@ class Rescue {
     if (config_.durable_log_bytes == 0 || !is_log_replayed_) return;
     ObjectTable& objects = memory_.objects();
     std::set<FileId> safe;
+    bool is_all_void = needed.empty();
     for (std::uint32_t index = 1; index < objects.used(); ++index) {
       const Object& object = objects.at(static_cast<ObjectIndex>(index));
       // Without a descriptor nobody has asked the store; in trouble, the log alone has its bytes.
       const bool is_synced =
           files_.find(static_cast<ObjectIndex>(index)) != nullptr && object.log_trouble.load() == 0;
-      if (object.is_in_log() && is_synced && !needed.contains(object.key().id))
-        safe.insert(object.key().id);
+      if (!object.is_in_log()) continue;
+      const bool is_safe = is_synced && !needed.contains(object.key().id);
+      if (is_safe) safe.insert(object.key().id);
+      is_all_void = is_all_void && is_safe;
     }
     const std::string& directory = durable_directory();
     const Status done = durable::forget_stored(
@@ -176,7 +179,7 @@ class Rescue {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
       if (safe.contains(object.key().id)) object.log_position.store(0);
     }
-    is_log_void_ = needed.empty();
+    is_log_void_ = is_all_void;
   }
 
   // Requires: there is a log.

@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+
+#include "base/check.h"
 
 namespace cairn::durable {
 namespace {
@@ -35,9 +36,11 @@ Result<std::vector<OrphanWord>> left_words(const std::string& folder) {
     return Status(StatusCode::kInvalid, path + " is not what programs leave there: remove it",
                   EINVAL);
   }
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Status(StatusCode::kUnavailable, "cannot read " + path, EIO);
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) && !file.eof())
+    return Status(StatusCode::kUnavailable, "cannot read " + path, EIO);
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
   OrphanWord word;
   // Behind one that was torn the next begins anywhere.
   for (std::size_t at = 0; at + sizeof word <= bytes.size();) {
@@ -45,6 +48,7 @@ Result<std::vector<OrphanWord>> left_words(const std::string& folder) {
     at += word.is_whole() ? sizeof word : 1;
     if (word.is_whole()) words.push_back(word);
   }
+  CAIRN_DCHECK(words.size() <= bytes.size() / sizeof word);
   return words;
 }
 

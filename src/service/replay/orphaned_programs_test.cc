@@ -190,7 +190,7 @@ TEST_F(OrphanedPrograms, OneThatIsKilledMeanwhileIsWaitedFor) {
 // What the log has of an earlier start of the machine may be lost by its crash.
 TEST_F(OrphanedPrograms, ANodeOfThisStartSaysWhatAnEarlierOneHasLeft) {
   const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
-  ASSERT_TRUE(keep_programs(folder()).is_ok());
+  keep_programs(folder());
   EXPECT_FALSE(is_of_this_start(folder())) << "nobody knows";
   for (int node = 0; node < 2; ++node) {
     ASSERT_TRUE(note_programs(folder(), memory).is_ok());

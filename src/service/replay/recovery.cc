@@ -56,6 +56,7 @@ class Recovery {
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
   Status finish_names();
+  Status await_programs() const;
   Status heed_orphans();
   Status announce(std::vector<Work>& works);
   void restore(std::vector<Work>& works);
@@ -91,6 +92,15 @@ class Recovery {
   std::vector<std::unique_ptr<NameReplay>> names_;
 };
 
+// They store without a node, past the log. A node that lives has the lock, and its programs are its
+// own business. Nothing is written to the tier yet.
+Status Recovery::await_programs() const {
+  const auto storage = open_directory_storage(tier_, FolderWanted::kExisting);
+  if (!storage) return storage.status();
+  const auto locked = open_superblock(**storage, SuperblockLock::kTaken);
+  return locked ? await_end_of_programs(log_folder_of(tier_)) : locked.status();
+}
+
 // The log is opened for writing first: that takes the lock, and begins a segment for what recovery
 // has to say. Records up to there are what there is to restore, and the opening reads them anyway.
 Status Recovery::open_log(const std::string& tier) {
@@ -122,12 +132,8 @@ Status Recovery::open_log(const std::string& tier) {
 }
 
 Status Recovery::run(const std::string& tier) {
-  // They store without a node, past the log. Looked for before anything is written there, and once
-  // more when no node can begin.
-  const bool may_be_beside = options_.dry_run || options_.beside_programs;
-  if (!may_be_beside) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
+  if (!options_.dry_run && !options_.beside_programs) CAIRN_RETURN_IF_ERROR(await_programs());
   CAIRN_RETURN_IF_ERROR(open_log(tier));
-  if (!may_be_beside) CAIRN_RETURN_IF_ERROR(await_end_of_programs(log_folder_of(tier)));
   is_of_this_start_ = is_of_this_start(log_folder_of(tier));
   CAIRN_RETURN_IF_ERROR(heed_orphans());
   directories_ = index_.take_directories();
@@ -160,11 +166,12 @@ Status Recovery::run(const std::string& tier) {
   if (log_ == nullptr) return Status::ok();
   CAIRN_RETURN_IF_ERROR(log_->close());
   step("forget orphans");
-  CAIRN_RETURN_IF_ERROR(forget_words(log_folder_of(tier_)));
-  const bool is_all_settled = std::ranges::find(report_.files, Outcome::kKept,
-                                                &RecoveredFile::outcome) == report_.files.end();
-  if (!is_all_settled) return keep_programs(log_folder_of(tier_));
-  forget_programs(log_folder_of(tier_));
+  // Words that stay mean no record that comes later.
+  (void)forget_words(log_folder_of(tier_));
+  const bool is_some_kept = std::ranges::find(report_.files, Outcome::kKept,
+                                              &RecoveredFile::outcome) != report_.files.end();
+  const auto end = is_some_kept ? keep_programs : forget_programs;
+  end(log_folder_of(tier_));
   return Status::ok();
 }
 
@@ -173,6 +180,7 @@ Status Recovery::heed_orphans() {
   const auto words = left_words(log_folder_of(tier_));
   if (!words) return words.status();
   for (const OrphanWord& word : *words) {
+    CAIRN_DCHECK(word.is_whole());
     if (word.log != superblock_.content.log()) continue;
     const auto voided = index_.void_stored(
         [&word](const ObjectKey& key) { return word.is_of(key); }, static_cast<Lsn>(word.upto));
