@@ -58,6 +58,13 @@ def _measure(bench, device: str, tier, sizes: Sizes) -> None:
                         [(one["idle"], one[way]) for one in rounds])
 
 
+def _await_first(rate) -> None:
+    """A busy machine takes its time to begin."""
+    deadline = time.monotonic() + 10
+    while rate.so_far() == 0 and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
 def _round(bench, node, reader, bulk, window: int) -> dict:
     """What the reader saw while all was quiet, while the bulk file went down, and while it came up again."""
     _pin(bench, node, bulk, "ram")
@@ -65,11 +72,12 @@ def _round(bench, node, reader, bulk, window: int) -> dict:
     results = {"idle": reader.read_for(window)}
     rate = Rate(node, "ram", TIER)
     bench.output([bench.cairn, "unpin", "--node", node.name, bulk])
+    _await_first(rate)
     results["down"] = {**reader.read_for(window), "moved": rate.so_far()}
     _wait_until_at_rest(node)
     rate = Rate(node, TIER, "ram")
     pin = subprocess.Popen(_pin_words(bench, node, bulk, "ram"), env=bench.environment, stderr=subprocess.DEVNULL)
-    time.sleep(0.02)  # for the command to start
+    _await_first(rate)
     results["up"] = {**reader.read_for(window), "moved": rate.so_far()}
     if pin.wait(600) != 0:
         raise BenchError("the bulk file could not be pinned")
