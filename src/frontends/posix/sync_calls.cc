@@ -58,7 +58,9 @@ bool has_dirty_files(std::uint64_t device) {
 int store_all_of(std::uint64_t device) {
   int error = 0;
   if (Session::instance().request_sync(device, &error)) return error;
-  for_each_writer([&error](OpenFile& file) {
+  for_each_writer([&](OpenFile& file) {
+    const Object& object = Session::instance().memory().objects().at(file.object);
+    if (device != 0 && raw(object.store()) != device) return;
     const int result = file_sync(file, true);
     if (error == 0) error = result;
   });

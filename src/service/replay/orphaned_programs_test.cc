@@ -49,6 +49,13 @@ class OrphanedPrograms : public RecoverNames {
     word.birth_ns = static_cast<std::uint64_t>(key.id.birth_ns);
     return word;
   }
+  // A node's memory that the log's folder has a note of.
+  int noted_memory() const {
+    const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
+    EXPECT_EQ(::ftruncate(memory, 4096), 0);
+    EXPECT_TRUE(note_programs(folder(), memory).is_ok());
+    return memory;
+  }
   static void put_file(const std::string& path) { std::ofstream(path) << "here"; }
   std::string folder() const { return log_folder_of(tier()); }
   void say(const OrphanWord& word) const { ASSERT_EQ(say_in(folder().c_str(), word), 0); }
@@ -143,9 +150,7 @@ class LivingProgram {
 // It may store newer bytes at any time, past the log.
 TEST_F(OrphanedPrograms, RecoveryIsRefusedWhileOneLives) {
   put_older("theirs");
-  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
-  ASSERT_EQ(::ftruncate(memory, 4096), 0);
-  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  const int memory = noted_memory();
   LivingProgram program(memory);
   die_alone();
   for (int looks = 0; looks < 1000 && left_programs(folder()).value().empty(); ++looks)
@@ -172,9 +177,7 @@ TEST_F(OrphanedPrograms, RecoveryIsRefusedWhileOneLives) {
 
 TEST_F(OrphanedPrograms, OneThatIsKilledMeanwhileIsWaitedFor) {
   put_older("theirs");
-  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
-  ASSERT_EQ(::ftruncate(memory, 4096), 0);
-  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
+  const int memory = noted_memory();
   LivingProgram program(memory);
   die_alone();
   std::thread killer([&program] {
@@ -205,9 +208,7 @@ TEST_F(OrphanedPrograms, ANodeOfThisStartSaysWhatAnEarlierOneHasLeft) {
 // A journal that a command has removed, which had no node any more, must not come back.
 TEST_F(OrphanedPrograms, AFileThatIsGoneWithoutACrashIsSavedElsewhere) {
   put_older("removed");
-  const int memory = ::memfd_create("cairn-control", MFD_CLOEXEC);
-  ASSERT_TRUE(note_programs(folder(), memory).is_ok());
-  ::close(memory);
+  ::close(noted_memory());
   die_alone();
   fs::remove(store("removed"));
   const std::string nowhere = tier() + "/nowhere";
