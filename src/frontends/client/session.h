@@ -98,7 +98,8 @@ class Session final : public HandOver, public OwnerWatch {
   // service that is stopped is not waited for longer than a second.
   void await_arrivals() const;
   void discarded(ObjectIndex object) override;
-  // Asks the service to store an object that this process can only read. 0 or -errno.
+  // Asks the service to store an object that this process can only read. 0 or -errno. Without a
+  // service: -EIO when it is to be durable, else 0 as soon as others have stored it.
   int request_flush(ObjectIndex object, bool durable) override;
   int request_durable(ObjectIndex object) override;
   int note_cut(ObjectIndex object, std::uint64_t size) override;

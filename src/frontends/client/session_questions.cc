@@ -34,7 +34,9 @@ int Session::request_flush(ObjectIndex object, bool durable) {
   question.object = object;
   question.durable = durable;
   int error = 0;
-  return ask(question, &error) ? error : flushed_without_service(memory_.objects().at(object));
+  if (ask(question, &error)) return error;
+  // Others may store it. Nobody but the asking program makes it durable.
+  return durable ? -EIO : flushed_without_service(memory_.objects().at(object));
 }
 
 int Session::request_durable(ObjectIndex object) {

@@ -211,5 +211,51 @@ TEST_F(FlushAlone, WithoutAWordItIsNotDurable) {
   EXPECT_EQ(words(), sizeof(OrphanWord));
 }
 
+// Answers without having done anything, as one does who finds nothing dirty.
+class AnsweringService final : public testing::AcceptingService {
+ public:
+  int request_flush(ObjectIndex, bool) override { return 0; }
+};
+
+// It is clean, but what the log has of it gets older than what the kernel has.
+TEST_F(FlushAlone, AFileThatTheKernelGetsLeavesTheLog) {
+  AnsweringService service;
+  service.memory = &*memory_;
+  ASSERT_EQ(enter_through({actor_, index_, *backing_, service}), 0);
+  EXPECT_EQ(words(), sizeof(OrphanWord));
+  leave_through(actor_, index_);
+}
+
+// Nothing is dirty, which makes nothing durable.
+TEST_F(FlushAlone, ACleanFileOfTheLogIsSyncedAllTheSame) {
+  AnsweringService service;
+  service.memory = &*memory_;
+  object().durability.store(Durability::kStore);
+  ASSERT_EQ(sync_object({actor_, index_, *backing_, service}, true, nullptr), 0);
+  EXPECT_EQ(words(), sizeof(OrphanWord));
+  EXPECT_NE(backing_->count(BackingCall::kSync), 0u);
+}
+
+// Has died over a question about a file that its log did not need any more. Its successor knows
+// nothing of the file.
+class RestartedService final : public testing::AcceptingService {
+ public:
+  int request_flush(ObjectIndex index, bool) override {
+    memory->objects().at(index).log_position.store(0);
+    return -ENODEV;
+  }
+};
+
+TEST_F(FailedFlush, ASuccessorThatKnowsNothingOfTheFileKeepsItFromNobody) {
+  RestartedService service;
+  service.memory = &*memory_;
+  const ObjectAccess access{actor_, index_, *backing_, service};
+  object().log_position.store(1);
+  EXPECT_EQ(sync_object(access, true, nullptr), 0);
+  object().log_position.store(1);
+  ASSERT_EQ(enter_through(access), 0);
+  leave_through(actor_, index_);
+}
+
 }  // namespace
 }  // namespace cairn

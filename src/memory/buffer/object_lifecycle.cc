@@ -264,7 +264,8 @@ bool has_service_made_durable(const ObjectAccess& access) {
                           object.handling().mode != BufferingMode::kSync;
   const int error = is_of_node ? access.service.request_durable(access.index)
                                : access.service.request_flush(access.index, true);
-  return error == 0;
+  // An answer without a service says that nothing is dirty.
+  return error == 0 && access.actor.memory->is_served();
 }
 
 int store_object(const ObjectAccess& access, bool durable);
@@ -281,12 +282,7 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
     result = store_object(access, durable);
     // What the log has of it is older than what the store has made safe: a crash must not bring it
     // back.
-    if (result == 0 && durable) {
-      const bool is_served = access.actor.memory->is_served();
-      if (is_served && object.is_in_log())
-        result = access.service.request_flush(access.index, true);
-      if (!access.actor.memory->is_served()) result = leave_log(access);
-    }
+    if (result == 0 && durable) result = end_in_log(access);
   }
   if (result < 0) record_store_error(object, -result);
   if (error_seen != nullptr)
@@ -353,8 +349,12 @@ int flush_by_service_or_itself(const ObjectAccess& access, bool durable) {
   const Object& object = access.object();
   const bool may_be_long =
       is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
-  if (!access.backing.is_writable() || !may_be_long)
-    return access.service.request_flush(access.index, durable);
+  if (!access.backing.is_writable() || !may_be_long) {
+    const int result = access.service.request_flush(access.index, durable);
+    if (!durable || access.actor.memory->is_served()) return result;
+    // Without a service others store it; the fsync comes after this.
+    return access.service.request_flush(access.index, false);
+  }
   // The service alone can log newer bytes of what the log has, before the store gets them. A
   // guarded file is stored with the rights of its writer.
   const bool is_for_service =
@@ -386,7 +386,20 @@ int leave_log(const ObjectAccess& access) {
   if (!may_be_left_in_log(memory, access.index)) return 0;
   const int result = store_alone(access);
   if (result != 0) return result;
+  CAIRN_CRASH_POINT("orphan.stored");
   return void_in_log(memory, access.index) == 0 ? 0 : -EIO;
+}
+
+int end_in_log(const ObjectAccess& access) {
+  const Object& object = access.object();
+  const NodeMemory& memory = *access.actor.memory;
+  int result = 0;
+  if (memory.is_served() && object.is_in_log())
+    result = access.service.request_flush(access.index, true);
+  if (!memory.is_served()) return leave_log(access);
+  // A service may have died over the question; its successor has nothing of the file in the log any
+  // more, and says that the program had better store it by itself.
+  return object.is_in_log() ? result : 0;
 }
 
 void leave_log_if_alone(const ObjectAccess& access) {

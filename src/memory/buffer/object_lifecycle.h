@@ -46,6 +46,9 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
 // (memory/flush/orphan_words.h). 0, also where there is no log, or -errno. Requires: none of the
 // object's locks.
 int leave_log(const ObjectAccess& access);
+// The store has all of the object, and what the log has of it is to end: by the service, or by
+// leave_log() where there is none. 0 or -errno. Requires: none of the object's locks.
+int end_in_log(const ObjectAccess& access);
 // The same before the store's file is changed, if the log knows the file. Where that cannot be, the
 // next fsync tries it again.
 void leave_log_if_alone(const ObjectAccess& access);

@@ -30,13 +30,10 @@ int enter_through(const ObjectAccess& access) {
     return error;
   }
   // What the log has of it gets older from here on than what the kernel has.
-  if (object.is_in_log()) {
-    int stored = access.service.request_flush(access.index, true);
-    if (stored < 0 && !access.actor.memory->is_served()) stored = leave_log(access);
-    if (stored < 0) {
-      leave_through(access.actor, access.index);
-      return stored;
-    }
+  const int ended = object.is_in_log() ? end_in_log(access) : 0;
+  if (ended < 0) {
+    leave_through(access.actor, access.index);
+    return ended;
   }
   // Somebody's settling may have been overtaken by the last of the data.
   if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
