@@ -11,7 +11,6 @@ workload visits is reported; it is an error when it is in none of the lists belo
 """
 
 import argparse
-import functools
 import mmap
 import os
 import random
@@ -20,7 +19,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -28,10 +26,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import under_cairn  # noqa: E402
-from record_logs import check_bytes, replay, states_since_durable  # noqa: E402
+from crash_workloads import (  # noqa: E402
+    DURABLE, DURABLE_CHECKS, EXIT_NOT_STORED, LEFT, NEEDS, RECORDS, WORKLOADS, check_records, durable_records)
 
 LONG_SECONDS = 120
-EXIT_NOT_STORED = 74
 CLIENT, SERVICE = 0, 1
 PROGRESS_KILLS = 1000
 SIDES = {CLIENT: "client", SERVICE: "service"}
@@ -45,6 +43,10 @@ ALONE, WITH_KEEPER, WITH_ALL = range(3)
 # They come after a death, which the driver deals out.
 AFTER_A_DEATH = ("takeover.", "service.files-adopted", "service.clients-adopted", "service.connections-adopted",
                  "service.runs-adopted", "keeper.", "rescue.")
+# On the way of a program that has outlived service and keeper.
+ALONE_IN_THE_WORLD = "orphan."
+# Whether somebody dies as soon as the program is at work, wherever that may be.
+NOBODY_FIRST, SERVICE_FIRST, NODE_FIRST = range(3)
 # Only where something has gone wrong, or by chance: not visited is no failure.
 RARE = ("block.redirtied", "block.write-lost", "block.lost-place", "flush.extended",
         "rescue.ending", "files.dropping", "block.cut-valid", "log.freed", "log.segment-")
@@ -104,92 +106,8 @@ def listed_points():
     return sorted(set().union(*(points_of(file) for file in files if file.exists())))
 
 
-def records(options, logs, steps=60):
-    return [options.worker, logs, options.seed, 3, steps]
-
-
-def durable_records(options, logs):
-    """With a durable tier, and synced often: a service that dies with its keeper leaves all that to `cairn recover`."""
-    return records(options, logs, steps=120) + ["--durable"]
-
-
-ROWS, VERSIONS, LAST_NUMBER = 6, 8, 3000
-
-
-def durable_database(_options, logs):
-    """Each row is counted in a log when its transaction is done."""
-    return ["sh", "-c", "sqlite3 d 'create table t(n integer primary key, s text)'; n=0; "
-            f'while [ $n -lt {ROWS} ]; do n=$((n + 1)); sqlite3 d "insert into t(s) values(hex(zeroblob($n * 500)))" '
-            '&& echo $n >>"$1/acknowledged"; done; sqlite3 d "select count(*), sum(length(s)) from t"', "sh", logs]
-
-
-def durable_replacing(_options, logs):
-    """A file is replaced by another one that nobody has synced."""
-    return ["sh", "-c", f'n=1; seq 1 {LAST_NUMBER} >file; sync file && echo 1 >"$1/acknowledged"; '
-            f'while [ $n -lt {VERSIONS} ]; do n=$((n + 1)); seq $n {LAST_NUMBER} >fresh && '
-            'mv fresh file && echo $n >>"$1/acknowledged"; done; cksum <file', "sh", logs]
-
-
-def small_files(_options, _logs):
-    return ["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do echo line $n >f$n; cat f$n >>all; rm -f gone; echo x >gone; "
-            "mv gone moved; done; exec 3>nameless; echo x >&3; rm nameless; echo y >&3; exec 3>&-; cat all | cksum"]
-
-
-@functools.cache
-def still_sources():
-    """Files to copy that stay as they are for as long as this runs, whoever works on the project meanwhile."""
-    kept = tempfile.TemporaryDirectory(prefix="cairn-sources-")
-    shutil.copytree(HERE.parent.parent / "src/memory/arena", Path(kept.name) / "arena")
-    return kept
-
-
-def copying(_options, _logs):
-    source = Path(still_sources().name) / "arena"
-    script = ('cp -r "$1" a; tar --mtime=@0 --sort=name -cf t.tar a; tar -xf t.tar --one-top-level=b; '
-              'cat b/a/*.h | cksum')
-    return ["sh", "-c", script, "sh", str(source)]
-
-
-def database(_options, _logs):
-    return ["sh", "-c", "sqlite3 d 'create table t(n integer primary key, s text)'; for n in 1 2 3 4 5 6; do "
-            "sqlite3 d \"insert into t(s) values(hex(zeroblob($n * 500)))\"; done; "
-            "sqlite3 d 'pragma integrity_check; select count(*), sum(length(s)) from t'"]
-
-
-def mapping(options, _logs):
-    worker = options.worker
-    return ["sh", "-c", f'"{worker}" --map m 300000; cat m | cksum; "{worker}" --map m 100000; cat m | cksum']
-
-
-def recovering(_options, _logs):
-    """On a tier with the log of a node that died: what it owes is there before anybody reads."""
-    return ["sh", "-c", "touch begun; cat owed*; for n in 1 2 3; do echo more >>owed$n; sync owed$n; done; cat owed*"]
-
-
-def owed_texts():
-    return {f"owed{n}": "0123456789" + f"{n}" * 5000 for n in (1, 2, 3)}
-
-
-def leave_owed(stage):
-    for name, text in owed_texts().items():
-        (stage.data / name).write_text(text)
-
-
-def leave_log(stage):
-    words = []
-    for name, text in owed_texts().items():
-        (stage.data / name).write_text(text[:10])
-        words += [stage.data / name, "10", text[10:]]
-    subprocess.run([under_cairn.BUILD / "tests/durable_write_log", stage.work / "tier", *words], check=True)
-
-
-WORKLOADS = [records, durable_records, durable_database, durable_replacing, small_files, copying, database, mapping,
-             recovering]
-# Prepares the files for a native run, and for one under a node.
-LEFT = {recovering: (leave_owed, leave_log)}
-DURABLE = (recovering, durable_records, durable_database, durable_replacing)
-RECORDS = (records, durable_records)
-NEEDS = {database: "sqlite3", durable_database: "sqlite3"}
+def parent_of(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 class Stage:
@@ -213,7 +131,7 @@ class Stage:
             LEFT[self.workload][which](self)
         self.left = {path.name for path in self.data.iterdir()}
 
-    def run(self, page, deaths_max, kill_first, company=ALONE):
+    def run(self, page, deaths_max, first, company=ALONE):
         self.leave(1)
         environment = under_cairn.clean_environment({
             "CAIRN_RUN_ROOT": str(self.work / "run"), "XDG_STATE_HOME": str(self.work / "state"),
@@ -223,9 +141,8 @@ class Stage:
         line = under_cairn.cairn_command(self.line, self.data, "2M", [tier])
         process = subprocess.Popen(line, cwd=self.data, env=environment, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-        killer = threading.Thread(target=self.kill_once, daemon=True)
-        if kill_first:
-            killer.start()
+        if first != NOBODY_FIRST:
+            threading.Thread(target=self.kill_once, args=(first,), daemon=True).start()
         if company == WITH_ALL:
             threading.Thread(target=self.kill_all_after, args=(page, process), daemon=True).start()
         try:
@@ -244,17 +161,22 @@ class Stage:
             except (FileNotFoundError, IndexError, ValueError):
                 pass
 
-    def kill_once(self):
+    def kill_once(self, first):
         until = time.monotonic() + LONG_SECONDS
         while time.monotonic() < until:
             for service in self.services():
-                # The program is at work.
-                if any(path.name not in self.left for path in self.data.iterdir()):
-                    try:
-                        os.kill(service, signal.SIGKILL)
-                        return
-                    except ProcessLookupError:
-                        pass
+                try:
+                    # The program is at work.
+                    if all(path.name in self.left for path in self.data.iterdir()):
+                        continue
+                    if first == NODE_FIRST:
+                        keeper = parent_of(service)
+                        os.kill(keeper, signal.SIGSTOP)  # it begins no other service
+                        os.kill(keeper, signal.SIGKILL)
+                    os.kill(service, signal.SIGKILL)
+                    return
+                except (FileNotFoundError, ProcessLookupError):
+                    pass
             time.sleep(0.002)
 
     def kill_all_after(self, page, process):
@@ -265,60 +187,9 @@ class Stage:
                 return
             time.sleep(0.0005)
 
-    def recover(self):
-        done = under_cairn.execute([under_cairn.CAIRN, "recover", self.work / "tier"], "/", LONG_SECONDS)
-        assert done.status == 0, f"cairn recover: {done} {done.output} {done.errors}"
-
-    def acknowledged(self):
-        log = self.logs / "acknowledged"
-        return int(log.read_text().split()[-1]) if log.exists() else 0
-
-    def check_database(self):
-        if self.acknowledged() == 0:
-            return
-        self.recover()
-        query = ["sqlite3", self.data / "d", "pragma integrity_check; select count(*) from t"]
-        found = subprocess.run(query, text=True, capture_output=True, check=False).stdout.split()
-        assert found[:1] == ["ok"] and int(found[1]) >= self.acknowledged(), f"{found}, not {self.acknowledged()} rows"
-
-    def check_replaced(self):
-        if self.acknowledged() == 0:
-            return
-        self.recover()
-        found = (self.data / "file").read_text()
-        possible = range(self.acknowledged(), VERSIONS + 1)
-        assert any(found == "".join(f"{line}\n" for line in range(n, LAST_NUMBER + 1)) for n in possible), \
-            f"{len(found)} bytes, none of the versions {possible}: {found[:100]!r}"
-
-    def check_durable(self):
-        """What the log brings back is as new as the last fsync, byte by byte, and as whole."""
-        known = {log.name: states_since_durable(log.read_text().splitlines()) for log in self.logs.iterdir()}
-        acknowledged = {name: states for name, states in known.items() if states is not None}
-        if not acknowledged:
-            return  # there may be no tier yet
-        self.recover()
-        for name, states in acknowledged.items():
-            stored = self.data / name
-            found = stored.read_bytes() if stored.exists() else b""
-            check_bytes(name, found, states)
-
     def differences(self, native):
         compare = ["diff", "-r", "--no-dereference", native.data, self.data]
         return subprocess.run(compare, text=True, capture_output=True, check=False).stdout[:600]
-
-    def check_records(self):
-        """Each file holds what its log says; the step that was under way may be there or not, byte by byte."""
-        for log in sorted(self.logs.iterdir()):
-            before, after = replay(log.read_text().splitlines())
-            stored = self.data / log.name
-            found = stored.read_bytes() if stored.exists() else b""
-            if found in (before, after):
-                continue
-            check_bytes(log.name, found, (before, after))
-
-
-DURABLE_CHECKS = {durable_records: Stage.check_durable, durable_database: Stage.check_database,
-                  durable_replacing: Stage.check_replaced}
 
 
 class Driver:
@@ -346,15 +217,17 @@ class Driver:
         for workload in self.workloads:
             native = self.stage(workload)
             self.natives[workload] = (native, native.native())
-            for kill_first, deaths_max in ((False, 1000000), (True, 1000000), (True, 1)):
+            ways = [(NOBODY_FIRST, 1000000), (SERVICE_FIRST, 1000000), (SERVICE_FIRST, 1)]
+            for first, deaths_max in ways + [(NODE_FIRST, 1)] * (workload is durable_records):
                 stage = self.stage(workload)
                 self.page.choose("", 0, CLIENT)
-                stage.run(self.page, deaths_max, kill_first)
+                stage.run(self.page, deaths_max, first)
                 for key, visits in self.page.visits().items():
                     if visits:
                         known = self.visited.setdefault(key, {})
                         known[workload] = max(known.get(workload, 0), visits)
-                self.judge(stage, f"{workload.__name__} without a death at a point", None)
+                death = (SERVICE, 1, True, False) if first == NODE_FIRST else None
+                self.judge(stage, f"{workload.__name__} without a death at a point", death)
 
     def cases(self):
         found = []
@@ -391,7 +264,10 @@ class Driver:
         stage = self.stage(workload)
         self.page.choose(name, visit, side, company != ALONE)
         try:
-            stage.run(self.page, 1 if is_rescue else 1000000, name.startswith(AFTER_A_DEATH), company)
+            first = SERVICE_FIRST if name.startswith(AFTER_A_DEATH) else NOBODY_FIRST
+            if name.startswith(ALONE_IN_THE_WORLD):
+                first = NODE_FIRST
+            stage.run(self.page, 1 if is_rescue else 1000000, first, company)
         except AssertionError as problem:
             raise AssertionError(f"{said}: {problem}; {stage.work}") from None
         deaths = self.page.deaths()
@@ -401,7 +277,8 @@ class Driver:
         if deaths:
             self.killed.add((name, side))
         # Nobody is left who could store what nobody has open any more.
-        is_alone = side == SERVICE and deaths and (company != ALONE or name.startswith("keeper."))
+        is_alone = first == NODE_FIRST or \
+            (side == SERVICE and deaths and (company != ALONE or name.startswith("keeper.")))
         self.judge(stage, said, (side, deaths, is_alone, is_rescue))
         under_cairn.remove(stage.work)
 
@@ -427,7 +304,7 @@ class Driver:
             assert stage.status == 0, said
         if stage.workload in RECORDS:
             try:
-                stage.check_records()
+                check_records(stage)
             except AssertionError as problem:
                 raise AssertionError(f"{said}: {problem}") from None
             return

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/crash_point.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -49,10 +50,13 @@ int say_in(const char* folder, OrphanWord word) {
   word.sum = OrphanWord::sum_of(word);
   const int fd = open_words(folder);
   if (fd < 0) return fd;
+  CAIRN_CRASH_POINT("orphan.words-opened");
   // One call: no other program's word comes between its bytes.
   const ssize_t put = sys::write(fd, &word, sizeof word);
+  CAIRN_CRASH_POINT("orphan.word-put");
   int error = put < 0 ? static_cast<int>(put) : 0;
   if (error == 0) error = put == static_cast<ssize_t>(sizeof word) ? sys::fsync(fd) : -ENOSPC;
+  CAIRN_CRASH_POINT("orphan.word-durable");
   (void)sys::close(fd);
   return error;
 }

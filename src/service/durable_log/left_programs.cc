@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "service/durable_log/log_record.h"
 
 namespace cairn::durable {
@@ -67,7 +68,9 @@ Status write_note(const std::string& folder, const Note& note) {
   file << text;
   file.close();
   if (!file) return {StatusCode::kUnavailable, "cannot write " + made, EIO};
+  CAIRN_CRASH_POINT("log.programs-written");
   if (::rename(made.c_str(), path.c_str()) != 0) return Status::from_errno(errno, path);
+  CAIRN_CRASH_POINT("log.programs-noted");
   return Status::ok();
 }
 
