@@ -166,12 +166,12 @@ class Rescue {
       is_all_void = is_all_void && is_safe;
     }
     const std::string& directory = durable_directory();
-    const Status done = durable::forget_stored(
-        directory,
-        [&safe](const durable::FileIdentity& file) { return safe.contains(file.key.id); });
-    if (!done) {
+    const auto left = durable::forget_stored(directory, [&safe](const durable::FileIdentity& file) {
+      return safe.contains(file.key.id);
+    });
+    if (!left) {
       log::error("the durable log in {} still has older data of stored and saved files: {}",
-                 directory, done.message());
+                 directory, left.status().message());
       if (!safe.empty()) directory_.note_old_log(directory);
       return;
     }
