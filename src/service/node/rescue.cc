@@ -179,7 +179,7 @@ class Rescue {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
       if (safe.contains(object.key().id)) object.log_position.store(0);
     }
-    is_log_void_ = is_all_void;
+    is_log_void_ = is_all_void && *left == 0;
   }
 
   // Requires: there is a log.
@@ -229,7 +229,7 @@ class Rescue {
   const RescueStep died_in_;
   const ObjectIndex died_of_;
   const bool is_log_replayed_;  // else all of it is an earlier node's
-  bool is_log_void_ = false;    // of files of this node
+  bool is_log_void_ = false;    // of files of all nodes
   // Goes first: a client that finds a name without a listener takes the node for dead.
   NodeDirectory directory_;
 };
