@@ -85,6 +85,9 @@ class Left:
         done = self.recover()
         need(done.status == status, f"cairn recover: {done} {done.output} {done.errors}")
 
+    def has_note(self):
+        return (self.tier / "cairn-durable" / "programs").exists()
+
     def is_all(self, digit):
         found = (self.store / "file").read_bytes()
         need(found == digit * BYTES, f"{len(found)} bytes, {found.count(digit)} of them the newest")
@@ -259,6 +262,37 @@ def scene_a_file_that_a_command_removes_stays_away(work):
     saved = [path for path in (left.tier / "cairn-rescued").iterdir() if path.read_bytes() == b"j" * 5000]
     need(len(saved) == 1, "the rescue folder has what was synced of it")
     left.is_all(b"1")
+
+
+def scene_a_removed_file_that_recovery_has_to_keep_stays_away(work):
+    """The rescue folder cannot be made, so the log keeps the file while another node comes and goes in order."""
+    left = Left(work, JOURNAL)
+    (left.store / "journal").unlink()
+    left.kill()
+    folder = left.tier / "cairn-rescued"
+    folder.write_text("in the way")
+    node = under_cairn.cairn_command(["sh", "-c", "echo other >other; sync other"], left.store,
+                                     tiers=[f"{left.tier}:256M:durable"])
+    for _ in range(2):
+        done = under_cairn.execute(node, left.store, 60)
+        need(done.status == 0 and "journal: not recovered" in done.errors, f"{done.status} {done.errors}")
+    need(left.has_note(), "the log has a file of this start of the machine")
+    folder.unlink()
+    left.recovered(EXIT_NOT_STORED)
+    need(not (left.store / "journal").exists(), "it has come back")
+    need(b"j" * 5000 in [path.read_bytes() for path in folder.iterdir()], "the rescue folder lacks it")
+    need(not left.has_note(), "the log is empty")
+
+
+def scene_a_node_with_nothing_in_its_log_leaves_no_note(work):
+    left = Left(work, JOURNAL)
+    left.kill()
+    left.recovered()
+    script = """mkdir folder; cd folder; sync .; echo 1 >one; sync one; echo 2 >two; mv two three; sync three; sync .
+                rm one; sync .; mv three four; sync ."""
+    node = under_cairn.cairn_command(["sh", "-c", script], left.store, tiers=[f"{left.tier}:256M:durable"])
+    done = under_cairn.execute(node, left.store, 60)
+    need(done.status == 0 and not left.has_note(), f"{done.status} {done.errors}")
 
 
 def scene_a_rename_keeps_locks(work):

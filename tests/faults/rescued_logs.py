@@ -145,6 +145,42 @@ def owed_from_before(work):
         subprocess.run(["umount", "-l", full], check=False)
 
 
+# The log has all of the journal, and of nothing else.
+JOURNAL = textwrap.dedent("""
+    import os, sys
+    file = os.open('journal', os.O_RDWR | os.O_CREAT, 0o644)
+    os.write(file, b'j' * 5000)
+    os.fsync(file)
+    print('written', flush=True)
+    sys.stdin.readline()
+    """)
+
+
+def removed_before(work):
+    """A node has died, a command has removed its file, and recovery could not save that elsewhere. After a rescue of
+    the next node the log still has it, and it must not come back."""
+    tier, store, first = work / "tier", work / "store", work / "first"
+    tier.mkdir(mode=0o700)
+    store.mkdir()
+    first.mkdir()
+    options = ["--tier", f"{tier}:128M:durable"]
+    died = Run(first, store, program=JOURNAL, options=options)
+    died.expect("written")
+    kill_both(died)
+    os.killpg(died.process.pid, signal.SIGKILL)
+    died.process.communicate()
+    (store / "journal").unlink()
+    (tier / "cairn-rescued").write_text("in the way")
+    run = Run(work, store, program=LOGGED, options=options)
+    end_after_a_rescue(run, work)
+    (tier / "cairn-rescued").unlink()
+    recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
+                               text=True, check=False)
+    assert recovered.returncode == EXIT_NOT_STORED, f"{recovered.returncode}: {recovered.stderr}; {work}"
+    assert not (store / "journal").exists(), f"it has come back: {recovered.stderr}; {work}"
+    assert (store / "logged").read_bytes() == b"new" * 30000, f"recovery brought old bytes back; {work}"
+
+
 def both_die_past_a_log(work):
     """Keeper and service die: the run names the command that brings to the store what the log has."""
     tier, store = work / "tier", work / "store"
@@ -159,7 +195,7 @@ def both_die_past_a_log(work):
 
 
 SCENES = [rescued_past_a_log, saved_past_a_log, a_log_that_cannot_be_told, owed_from_before,
-          both_die_past_a_log]
+          removed_before, both_die_past_a_log]
 
 
 if __name__ == "__main__":

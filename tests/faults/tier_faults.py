@@ -341,6 +341,31 @@ def scene_the_log_of_a_durable_tier_fails(machine):
     need(done.status == 0 and is_newer, f"cairn recover brings older bytes: {done} {done.errors}")
 
 
+def scene_a_file_is_removed_after_the_log_has_failed(machine):
+    """The log does not hear of that any more. It may be a database's journal, which must not come back, no more than
+    one that was removed before."""
+    machine.start("""
+    earlier = os.open('earlier', os.O_RDWR | os.O_CREAT); write(earlier, 0, 24); os.fsync(earlier)
+    os.close(earlier)
+    os.unlink('earlier')
+    journal = os.open('journal', os.O_RDWR | os.O_CREAT); write(journal, 0, 24); os.fsync(journal)
+    """ + LOGGED + """
+    print(told(os.fsync, fd))
+    os.close(journal)
+    os.unlink('journal')
+    """, tiers=[f"{machine.device.path}:64M:durable"], ram="4M", options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    machine.device.obey(f"write {errno.EIO} log.1")
+    machine.go("failure")
+    need_status(machine.run, 0, machine.work)
+    need(output(machine.work) == ["EIO"], f"the program saw {output(machine.work)}")
+    machine.device.obey()
+    done, is_newer = recover(machine)
+    need(done.status == 0 and is_newer, f"cairn recover: {done} {done.errors}")
+    left = {path.name for path in machine.store.iterdir()}
+    need(left == {"f"}, f"there are {left} after recovery: {done.output} {done.errors}")
+
+
 def scene_the_log_of_a_durable_tier_cannot_be_voided(machine):
     """The end says that the log has older bytes than the store, and where."""
     machine.start(LOGGED, tiers=[f"{machine.device.path}:64M:durable"], ram="4M", options=["--trigger", "on-exit"])

@@ -48,9 +48,17 @@ void NodeDurability::inherit() {
 
 bool NodeDurability::finish() {
   const int error = retire_all(0);
-  if (error == 0) return true;
-  log::error("the durable log keeps what could not be made durable in the store: {}",
-             std::strerror(-error));
+  if (error != 0) {
+    log::error("the durable log keeps what could not be made durable in the store: {}",
+               std::strerror(-error));
+    return false;
+  }
+  // This node knows nothing of files that recovery has kept; and a store may be out of reach.
+  const std::uint64_t left = log_.is_open() ? log_.log().figures().objects : 0;
+  if (left == 0) return true;
+  log::warn(
+      "the durable log still has something of {} files and directories, for the next recovery",
+      left);
   return false;
 }
 

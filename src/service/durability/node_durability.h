@@ -43,8 +43,8 @@ class NodeDurability {
   void start(const NodeConfig& config);
   // By a successor, before anybody is answered: what the log has of files that are still known.
   void inherit();
-  // Nothing is dirty any more: the log is emptied. Returns: false where something stays in it; the
-  // node's log has why.
+  // Nothing is dirty any more: the log is emptied. Returns: false where something stays in it, of
+  // this node or of an earlier one; the node's log has why.
   bool finish();
   void stop();
 

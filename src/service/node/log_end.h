@@ -13,11 +13,12 @@ namespace cairn::node {
 
 struct LogEnd {
   bool is_all_durable = false;  // files are, in their stores
-  bool is_empty = false;        // the log has nothing of them
+  bool is_empty = false;        // the log has nothing of any file
 };
 
 // Voids what a failed log has of the files of this node, if all of them are durable in their
-// stores. With an empty log, programs that go on without the node are nobody's concern any more.
+// stores. With an empty log, programs that go on without the node are nobody's concern any more;
+// what an earlier recovery has kept there is the next one's, which needs the note of them.
 // Returns: false where a failed log still has older bytes; the node's log says what to do.
 bool end_log(const NodeConfig& config, const NodeMemory& memory, NodeLog* log, const LogEnd& end);
 

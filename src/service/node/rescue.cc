@@ -166,12 +166,12 @@ class Rescue {
       is_all_void = is_all_void && is_safe;
     }
     const std::string& directory = durable_directory();
-    const Status done = durable::forget_stored(
-        directory,
-        [&safe](const durable::FileIdentity& file) { return safe.contains(file.key.id); });
-    if (!done) {
+    const auto left = durable::forget_stored(directory, [&safe](const durable::FileIdentity& file) {
+      return safe.contains(file.key.id);
+    });
+    if (!left) {
       log::error("the durable log in {} still has older data of stored and saved files: {}",
-                 directory, done.message());
+                 directory, left.status().message());
       if (!safe.empty()) directory_.note_old_log(directory);
       return;
     }
@@ -179,7 +179,7 @@ class Rescue {
       Object& object = objects.at(static_cast<ObjectIndex>(index));
       if (safe.contains(object.key().id)) object.log_position.store(0);
     }
-    is_log_void_ = is_all_void;
+    is_log_void_ = is_all_void && *left == 0;
   }
 
   // Requires: there is a log.
@@ -229,7 +229,7 @@ class Rescue {
   const RescueStep died_in_;
   const ObjectIndex died_of_;
   const bool is_log_replayed_;  // else all of it is an earlier node's
-  bool is_log_void_ = false;    // of files of this node
+  bool is_log_void_ = false;    // of files of all nodes
   // Goes first: a client that finds a name without a listener takes the node for dead.
   NodeDirectory directory_;
 };

@@ -398,14 +398,16 @@ TEST_F(Recover, WhatWasStoredWithoutTheLogIsForgotten) {
   write(add(store("a")), 0, "old", 10);
   write(add(store("b")), 0, "log", 10);
   die();
-  ASSERT_TRUE(forget_stored(tier(), [&](const FileIdentity& file) {
-                return file.path == store("a");
-              }).is_ok());
+  const auto left =
+      forget_stored(tier(), [&](const FileIdentity& file) { return file.path == store("a"); });
+  ASSERT_TRUE(left.is_ok());
+  EXPECT_EQ(*left, 1U) << "b";
   put(store("a"), "newer of a rescue");
   RecoveryReport report = run();
   ASSERT_EQ(report.files.size(), 1U);
   EXPECT_EQ(get(store("a")), "newer of a rescue");
   EXPECT_EQ(get(store("b")), "log3456789");
+  EXPECT_EQ(forget_stored(tier(), [](const FileIdentity&) { return false; }).value(), 0U);
 }
 
 TEST_F(Recover, ATierInUseIsLeftAlone) {

@@ -33,7 +33,7 @@ bool is_of_earlier_start(const PendingDirectory& directory) {
 
 }  // namespace
 
-Status forget_stored(const std::string& tier_directory, const IsStored& is_stored) {
+Result<std::uint64_t> forget_stored(const std::string& tier_directory, const IsStored& is_stored) {
   const auto storage = open_directory_storage(tier_directory, FolderWanted::kExisting);
   if (!storage) return storage.status();
   LogIndex index;
@@ -60,7 +60,9 @@ Status forget_stored(const std::string& tier_directory, const IsStored& is_store
       CAIRN_RETURN_IF_ERROR(log->retire(directory.object, directory.records.back().lsn, {}));
   }
   CAIRN_RETURN_IF_ERROR(log->commit(log->appended()));
-  return log->close();
+  const std::uint64_t left = log->figures().objects;
+  CAIRN_RETURN_IF_ERROR(log->close());
+  return left;
 }
 
 }  // namespace cairn::durable

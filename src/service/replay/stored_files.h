@@ -5,6 +5,7 @@
 // Thread safety: as a recovery (service/replay/recovery.h). Ownership: none.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -16,7 +17,8 @@ namespace cairn::durable {
 using IsStored = std::function<bool(const FileIdentity&)>;
 
 // Names go as well, unless an earlier start of the machine has left them, or they mean files that
-// were not stored. Errors: as recover().
-Status forget_stored(const std::string& tier_directory, const IsStored& is_stored);
+// were not stored. Returns: how many files and directories the log still has something of, whoever
+// left it. Errors: as recover().
+Result<std::uint64_t> forget_stored(const std::string& tier_directory, const IsStored& is_stored);
 
 }  // namespace cairn::durable
