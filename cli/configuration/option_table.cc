@@ -27,9 +27,10 @@ constexpr std::array<std::string_view, 3> kHugePages = {"never", "auto", "hugetl
 static_assert(static_cast<int>(HugePages::kNever) == 0 && static_cast<int>(HugePages::kAuto) == 1 &&
               static_cast<int>(HugePages::kHugetlb) == 2);
 constexpr std::array<std::string_view, 2> kAdmissions = {"always", "value"};
-// The names of the experts (policy/replacement/experts.h), and "oldest-first", which is none.
-constexpr std::array<std::string_view, 8> kExperts = {
-    "ws-plus", "learned", "lru", "lfu", "random", "segment-score", "ws", "oldest-first"};
+// The names of the experts (policy/replacement/experts.h), and of the policies that learn nothing
+// (policy/replacement/policies.h).
+constexpr std::array<std::string_view, 9> kExperts = {
+    "ws-plus", "learned", "lru", "lfu", "random", "segment-score", "ws", "oldest-first", "fifo"};
 
 // A year.
 constexpr uint64_t kForetoldMsMax = uint64_t{366} * 86'400 * 1000;
@@ -283,8 +284,9 @@ constexpr Option kOptionTable[] = {
      .choices = kExperts,
      .description = "Which blocks leave a tier that runs short of room: those that this expert "
                     "would not hold. `ws-plus` follows whichever of `learned`, `lru` and two "
-                    "others (s3-fifo, lirs) would have missed least so far; `oldest-first` learns "
-                    "nothing.",
+                    "others (s3-fifo, lirs) would have missed least so far. Two learn nothing: "
+                    "by `oldest-first` the blocks unused longest leave, by `fifo` those that came "
+                    "first.",
      .advice = "`cairn trace replay` counts what each expert would have missed of a recorded "
                "trace.",
      .access = fields::kChosenText<&NodeConfig::replacement_expert>},

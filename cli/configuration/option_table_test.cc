@@ -93,7 +93,8 @@ TEST(OptionTable, NamesThePoliciesAndExpertsThatThereAre) {
   std::vector<std::string_view> policies = {"minimize-io-time"};  // a plugin that comes with Cairn
   for (const PlacementPolicy* policy : placement_policies()) policies.push_back(policy->name());
   EXPECT_THAT(option_named("placement.policy").choices, UnorderedElementsAreArray(policies));
-  std::vector<std::string_view> experts = {replacement_policies()[0]->name()};
+  std::vector<std::string_view> experts;
+  for (const ReplacementPolicy* policy : replacement_policies()) experts.push_back(policy->name());
   for (const ExpertMaker& maker : kExpertMakers) experts.push_back(maker.name);
   EXPECT_THAT(option_named("replacement.expert").choices, UnorderedElementsAreArray(experts));
 }

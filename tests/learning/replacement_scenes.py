@@ -40,6 +40,21 @@ def a_loop_larger_than_ram():
     assert learned >= 1.3 * oldest and learned - oldest >= 0.1 * read, said
 
 
+def missed_bytes_beside_a_hot_block(name):
+    """A file is read once, and its first block after each other one."""
+    with Stage(config=NO_PREFETCH + expert(name), ram=f"{RAM_MIB // 2}M") as stage:
+        path = stage.make("scanned", FILE_MIB)
+        order = [block for number in range(1, FILE_MIB * MIB // BLOCK) for block in (0, number)]
+        stage.read_in_order(path, order, compute_us=200)
+        return stage.counter("read_miss_bytes")
+
+
+def the_first_block_leaves_by_fifo():
+    """However hot it is; the policy of the oldest block keeps it."""
+    oldest, fifo = missed_bytes_beside_a_hot_block("oldest-first"), missed_bytes_beside_a_hot_block("fifo")
+    assert oldest == FILE_MIB * MIB < fifo, f"{oldest} bytes are missed with oldest-first, {fifo} with fifo"
+
+
 SHUFFLED_MIB = 64
 EPOCHS = 4
 
@@ -216,11 +231,12 @@ def experts_are_reported():
         stage.cairn("heatmap", "--node", "n", path)
         [line] = stage.status()["replacement"]
         assert line["expert"] == "lru" and line["follows"] == "lru" and line["tier"] == "ram", line
-    with Stage(config=expert("oldest-first")) as stage:
-        path = stage.make("read", 16)
-        stage.read_in_order(path, range(16), compute_us=0)
-        stage.cairn("heatmap", "--node", "n", path)
-        assert stage.status()["replacement"] == [], "nothing is learned"
+    for name in ("oldest-first", "fifo"):
+        with Stage(config=expert(name)) as stage:
+            path = stage.make("read", 16)
+            stage.read_in_order(path, range(16), compute_us=0)
+            stage.cairn("heatmap", "--node", "n", path)
+            assert stage.status()["replacement"] == [], "nothing is learned"
 
 
 def unknown_expert_is_refused():
@@ -240,7 +256,7 @@ def unknown_expert_is_refused():
     under_cairn.remove(work)
 
 
-SCENES = [a_loop_larger_than_ram, a_declared_shuffle_larger_than_ram, a_declared_order_of_files,
-          a_shuffle_that_is_gone_through_again,
+SCENES = [a_loop_larger_than_ram, the_first_block_leaves_by_fifo, a_declared_shuffle_larger_than_ram,
+          a_declared_order_of_files, a_shuffle_that_is_gone_through_again,
           a_scan_wears_no_tier, a_loop_keeps_the_tier_below,
           unknown_admission_is_refused, experts_are_reported, unknown_expert_is_refused]

@@ -29,7 +29,8 @@ struct BlockView {
   std::uint8_t priority = 4;  // of the file, 0 leaves first; see memory/catalog/object_handling.h
   ObjectIndex object = ObjectIndex::kNone;  // whose block it is
   BlockNumber number{};
-  bool is_unread = false;  // fetched ahead, and not used yet
+  bool is_unread = false;       // fetched ahead, and not used yet
+  std::uint32_t placed_ms = 0;  // when it came into the tier; wraps as recency_ms does
   // Room for a policy's own thoughts.
   bool is_held = false;
   std::uint32_t until_use = kUseUnknown;  // reads until it is wanted, where that is known

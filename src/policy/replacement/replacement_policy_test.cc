@@ -118,5 +118,32 @@ TEST(OldestFirst, PrefersCleanAmongEquals) {
   EXPECT_EQ(raw(blocks[0].bucket), 2u);
 }
 
+BlockView block_placed(std::uint32_t bucket, std::uint32_t placed_ms, std::uint32_t recency_ms) {
+  BlockView view = block(bucket, recency_ms);
+  view.placed_ms = placed_ms;
+  return view;
+}
+
+TEST(FirstIn, TakesWhatCameFirstHoweverOftenItIsUsed) {
+  std::vector<BlockView> blocks = {block_placed(1, 300, 310), block_placed(2, 100, 399),
+                                   block_placed(3, 200, 200)};
+  ASSERT_EQ(FirstIn().choose(blocks, ReplacementRequest{2 * kBlockBytes, 400}), 2u);
+  EXPECT_EQ(raw(blocks[0].bucket), 2u);
+  EXPECT_EQ(raw(blocks[1].bucket), 3u);
+}
+
+TEST(FirstIn, SurvivesTheWrapOfTheClock) {
+  std::vector<BlockView> blocks = {block_placed(1, 5, 5), block_placed(2, UINT32_MAX - 5, 7)};
+  ASSERT_EQ(FirstIn().choose(blocks, ReplacementRequest{kBlockBytes, 10}), 1u);
+  EXPECT_EQ(raw(blocks[0].bucket), 2u);
+}
+
+TEST(FirstIn, TakesFilesOfLeastPriorityFirst) {
+  std::vector<BlockView> blocks = {block_placed(1, 100, 100), block_placed(2, 300, 300)};
+  blocks[1].priority = 1;
+  ASSERT_EQ(FirstIn().choose(blocks, ReplacementRequest{kBlockBytes, 400}), 1u);
+  EXPECT_EQ(raw(blocks[0].bucket), 2u);
+}
+
 }  // namespace
 }  // namespace cairn

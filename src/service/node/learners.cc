@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,
                                                         const NodeConfig& config) {
-  if (config.replacement_expert == replacement_policies()[0]->name()) return nullptr;
+  if (replacement_policy_named(config.replacement_expert) != nullptr) return nullptr;
   return std::make_unique<LearnedReplacement>(memory, config.replacement_expert,
                                               config.evict_high_percent);
 }
@@ -39,8 +39,8 @@ Learners::Learners(const LearnerSources& from)
       store_(from.directories) {}
 
 const ReplacementPolicy& Learners::replacement() const {
-  if (learned_ == nullptr) return *replacement_policies()[0];
-  return *learned_;
+  if (learned_ != nullptr) return *learned_;
+  return *replacement_policy_named(config_.replacement_expert);
 }
 
 void Learners::start_replacement(Prefetcher* prefetcher) {

@@ -187,6 +187,7 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
     // Blocks above the tier where they belong leave first.
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms();
+    view.placed_ms = block.placed_ms();
     view.frequency = block.frequency();
     view.bytes = memory_.bucket_bytes(bucket);
     movable_bytes[raw(view.account)] += view.bytes;
