@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/crash_point.h"
@@ -67,10 +68,11 @@ class Rescue {
     for (UniqueFd& fd : heritage.left->take_writable_files())
       (void)files_.adopt(std::move(fd), FileRoom());
     sockets_.read();
-    detach_clients(memory_, Detachment::kOrphaned);
-    CAIRN_CRASH_POINT("rescue.detached");
     // Where the last rescue died of a file, that file is saved, not stored.
     RescueStore store(memory_, files_, self_, life_, fatal());
+    store.take_over(heritage.left->take_readable_files());
+    detach_clients(memory_, Detachment::kOrphaned);
+    CAIRN_CRASH_POINT("rescue.detached");
     store.store_all();
     CAIRN_CRASH_POINT("rescue.stored");
     // What a client was about to hand over or to write has come by now.
@@ -136,7 +138,7 @@ class Rescue {
                              reason(file)};
     log::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path, source.why);
     if (died_in_ == RescueStep::kSave && file.object == died_of_) {
-      saved->list_lost(source);
+      saved->list_unreadable(source);
       return false;
     }
     life_.rescue_object.store(raw(file.object));
@@ -145,6 +147,16 @@ class Rescue {
     const bool is_whole = saved->save(source);
     life_.rescue_step.store(RescueStep::kNone);
     return is_whole;
+  }
+
+  // The durable log keeps what it has of them: it may be all that has the bytes.
+  void list_lost(const std::vector<ObjectIndex>& lost, RescueDirectory* saved) const {
+    for (const ObjectIndex object : lost) {
+      const SavedSource source{object, files_.path_of(object),
+                               "the store may have lost bytes that no tier has"};
+      log::error("{}: {}", source.path.empty() ? "(unknown)" : source.path, source.why);
+      saved->list_lost(source);
+    }
   }
 
   // A durable log would bring older bytes back when a node next starts on it, or over those that
@@ -196,6 +208,12 @@ class Rescue {
       unstored.insert(id);
       if (!save(file, &saved) || !file.is_rest_durable) unsaved.insert(id);
     }
+    const std::vector<ObjectIndex> lost = store.lost();
+    list_lost(lost, &saved);
+    for (const ObjectIndex object : lost) {
+      unsaved.insert(memory_.objects().at(object).key().id);
+      unstored.insert(memory_.objects().at(object).key().id);
+    }
     const bool is_durable = saved.finish();
     CAIRN_CRASH_POINT("rescue.saved");
     void_log(is_durable ? unsaved : unstored);
@@ -203,7 +221,7 @@ class Rescue {
     sockets_.answer_questions();
     log::warn("the rescue has stored {} of {} files", format_size(store.stored_bytes()),
               store.stored_files());
-    if (store.unstored().empty()) {
+    if (store.unstored().empty() && lost.empty()) {
       detach_clients(memory_, Detachment::kEnded);
       if (is_log_void_) durable::forget_programs(durable::log_folder_of(durable_directory()));
       directory_.note_stored();

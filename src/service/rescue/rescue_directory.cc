@@ -201,12 +201,13 @@ void RescueDirectory::list(const SavedSource& source, const std::string& name,
 
 bool RescueDirectory::save(const SavedSource& source) {
   CAIRN_CHECK(memory_.objects().is_index(source.object));
-  ++files_;
+  CAIRN_CHECK(!listed_.contains(source.object));
+  listed_.insert(source.object);
   if (!open()) {
     list(source, "", write_pages(source, -1));
     return false;
   }
-  const std::string name = std::to_string(files_);
+  const std::string name = std::to_string(listed_.size());
   const UniqueFd saved(open_new_file((path_ + "/" + name).c_str(), 0600));
   const std::vector<Range> ranges = write_pages(source, saved.get());
   if (saved && ::fsync(saved.get()) != 0) is_durable_ = false;
@@ -215,10 +216,14 @@ bool RescueDirectory::save(const SavedSource& source) {
                      [](const Range& range) { return range.error == 0; });
 }
 
-void RescueDirectory::list_lost(const SavedSource& source) {
-  ++files_;
+void RescueDirectory::list_unreadable(const SavedSource& source) { list_whole(source, EFAULT); }
+
+void RescueDirectory::list_lost(const SavedSource& source) { list_whole(source, EIO); }
+
+void RescueDirectory::list_whole(const SavedSource& source, int error) {
+  listed_.insert(source.object);
   (void)open();
-  list(source, "", {Range{0, memory_.objects().at(source.object).size.load(), EFAULT}});
+  list(source, "", {Range{0, memory_.objects().at(source.object).size.load(), error}});
 }
 
 bool RescueDirectory::finish() {

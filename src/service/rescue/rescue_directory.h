@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class RescueDirectory {
   // cannot be saved is listed as lost. Returns whether nothing is lost.
   bool save(const SavedSource& source);
   // Lists the file as one that nothing could be read of.
+  void list_unreadable(const SavedSource& source);
+  // Lists the file as one whose store may have lost any of it that is not saved here.
   void list_lost(const SavedSource& source);
   // Everything is on its device. Returns false when that cannot be said.
   bool finish();
@@ -44,7 +47,7 @@ class RescueDirectory {
   const std::string& path() const { return path_; }
   std::uint64_t saved_bytes() const { return saved_bytes_; }
   std::uint64_t lost_bytes() const { return lost_bytes_; }
-  std::size_t files() const { return files_; }
+  std::size_t files() const { return listed_.size(); }
 
  private:
   struct Range {
@@ -56,6 +59,7 @@ class RescueDirectory {
   bool open();
   std::vector<Range> write_pages(const SavedSource& source, int fd);
   Range write_range(BucketIndex bucket, std::uint64_t offset, std::uint64_t length, int fd);
+  void list_whole(const SavedSource& source, int error);
   void list(const SavedSource& source, const std::string& name, const std::vector<Range>& ranges);
 
   const NodeMemory& memory_;
@@ -63,7 +67,7 @@ class RescueDirectory {
   std::vector<std::string> places_;
   std::string path_;
   UniqueFd list_;
-  std::size_t files_ = 0;
+  std::set<ObjectIndex> listed_;
   std::uint64_t saved_bytes_ = 0;
   std::uint64_t lost_bytes_ = 0;
   bool is_durable_ = true;

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/check.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/flush/flush_object.h"
+#include "service/process/log.h"
 
 namespace cairn::node {
 namespace {
@@ -16,18 +18,18 @@ namespace {
 // A store that takes less than this is taken for one that hangs.
 constexpr unsigned kStepSeconds = 60;
 constexpr std::uint64_t kSlowestBytesPerSecond = 1 << 20;
-
-Actor actor_of(const NodeMemory& memory, Owner self) {
-  Actor actor;
-  actor.memory = &memory;
-  actor.self = self;
-  actor.counters = &memory.slot(self.slot()).shards[0];
-  return actor;
-}
+// What an fsync may have to wait for is not known.
+constexpr std::uint64_t kSyncBytes = 1 << 30;
 
 bool has_no_name(const StoreFile& file) {
   StoreStatus status;
   return store_status(file.fd.get(), &status) == 0 && status.links == 0;
+}
+
+// Without asking the store, which may hang: no step bounds the question.
+bool is_known_to_have_no_name(const StoreFilePtr& file) {
+  StoreStatus status;
+  return file != nullptr && known_store_status(file->fd.get(), &status) == 0 && status.links == 0;
 }
 
 }  // namespace
@@ -39,8 +41,68 @@ void bound_step(std::uint64_t bytes) {
 
 RescueStore::RescueStore(const NodeMemory& memory, StoreFiles& files, Owner self, KeptLife& life,
                          ObjectIndex fatal)
-    : memory_(memory), files_(files), life_(life), fatal_(fatal), actor_(actor_of(memory, self)) {
+    : memory_(memory),
+      files_(files),
+      life_(life),
+      fatal_(fatal),
+      writer_(memory, files, self, FlushOptions(),
+              [](const std::string& text) { log::warn("{}", text); }),
+      actor_(writer_.make_actor(0)) {
   CAIRN_CHECK(static_cast<bool>(self));
+}
+
+void RescueStore::at_work_on(ObjectIndex index, std::uint64_t bytes,
+                             const std::function<void()>& work) {
+  CAIRN_CHECK(index != fatal_);
+  life_.rescue_object.store(raw(index));
+  life_.rescue_step.store(RescueStep::kStore);
+  bound_step(bytes);
+  work();
+  life_.rescue_step.store(RescueStep::kNone);
+}
+
+// A deleted file has nobody to miss it.
+bool RescueStore::is_in_trouble(ObjectIndex index) const {
+  const Object& object = memory_.objects().at(index);
+  const bool is_left = object.has(kObjectLive) && object.is_marked(kMarkKnownElsewhere) &&
+                       !object.has(kObjectUnlinked);
+  if (!is_left || object.handling().mode == BufferingMode::kScratch) return false;
+  return object.is_in_trouble(kSyncUnderWay) || object.is_in_trouble(kBytesLost);
+}
+
+// The path of a closed file leads to it, and names it.
+void RescueStore::adopt_if_in_trouble(const UniqueFd& readable) {
+  StoreStatus status;
+  if (known_store_status(readable.get(), &status) != 0) return;
+  const ObjectIndex index = memory_.objects().find(status.key);
+  if (index == ObjectIndex::kNone || index == fatal_ || !is_in_trouble(index)) return;
+  at_work_on(index, kSyncBytes, [&] { files_.adopt_stored(readable); });
+}
+
+void RescueStore::take_over(const std::vector<UniqueFd>& readable) {
+  for (const UniqueFd& fd : readable) adopt_if_in_trouble(fd);
+  const std::uint32_t used = std::min(memory_.objects().used(), memory_.objects().capacity());
+  for (std::uint32_t number = 1; number < used; ++number) {
+    const auto index = static_cast<ObjectIndex>(number);
+    Object& object = memory_.objects().at(index);
+    // A fatal one keeps its mark, and lost() names it.
+    const bool is_unheard = is_in_trouble(index) && object.is_in_trouble(kSyncUnderWay);
+    if (!is_unheard || index == fatal_) continue;
+    at_work_on(index, kSyncBytes, [&] {
+      if (!writer_.store_unheard(index)) object.note_trouble(kBytesLost, true);
+      object.note_trouble(kSyncUnderWay, false);
+    });
+  }
+}
+
+std::vector<ObjectIndex> RescueStore::lost() const {
+  std::vector<ObjectIndex> all;
+  const std::uint32_t used = std::min(memory_.objects().used(), memory_.objects().capacity());
+  for (std::uint32_t number = 1; number < used; ++number) {
+    const auto index = static_cast<ObjectIndex>(number);
+    if (is_in_trouble(index) && !is_known_to_have_no_name(files_.find(index))) all.push_back(index);
+  }
+  return all;
 }
 
 // Scratch data has nowhere to be stored, and a deleted file nobody to miss it.
@@ -64,11 +126,10 @@ void RescueStore::store_all() {
         unstored_.push_back({index, index == fatal_ ? EFAULT : 0});
       continue;
     }
-    life_.rescue_object.store(number);
-    life_.rescue_step.store(RescueStep::kStore);
-    bound_step(std::uint64_t{memory_.objects().at(index).dirty_blocks.load()} * kBlockBytes);
-    if (const int error = store(index, *file); error < 0) unstored_.push_back({index, -error});
-    life_.rescue_step.store(RescueStep::kNone);
+    const std::uint32_t blocks = memory_.objects().at(index).dirty_blocks.load();
+    at_work_on(index, std::uint64_t{blocks} * kBlockBytes, [&] {
+      if (const int error = store(index, *file); error < 0) unstored_.push_back({index, -error});
+    });
   }
   actor_.drop_leases();
 }
@@ -100,15 +161,15 @@ void RescueStore::note_sync(ObjectIndex index, int error) {
 void RescueStore::make_durable() {
   for (const StoreFilePtr& file : files_.snapshot()) {
     if (file->object == fatal_) continue;
-    if (!file->sync_owed.exchange(false)) {
+    if (!file->sync_owed.load()) {
       note_sync(file->object, 0);
       continue;
     }
-    life_.rescue_object.store(raw(file->object));
-    life_.rescue_step.store(RescueStep::kStore);
-    bound_step(std::uint64_t{1} << 30);
-    const int error = file->backing.sync(SyncDepth::kAll);
-    life_.rescue_step.store(RescueStep::kNone);
+    // As the service does it: should this rescue die in it, the next one knows that it was under
+    // way.
+    int error = 0;
+    at_work_on(file->object, kSyncBytes,
+               [&] { error = files_.unsynced().sync_file(*file, SyncDepth::kAll); });
     note_sync(file->object, error == -EINVAL ? 0 : error);
   }
 }

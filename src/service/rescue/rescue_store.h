@@ -9,11 +9,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "memory/tiers/actor.h"
 #include "service/keeping/kept_life.h"
+#include "service/process/unique_fd.h"
 #include "service/write_back/store_files.h"
+#include "service/write_back/store_writer.h"
 
 namespace cairn::node {
 
@@ -30,6 +33,10 @@ class RescueStore {
   RescueStore(const NodeMemory& memory, StoreFiles& files, Owner self, KeptLife& life,
               ObjectIndex fatal);
 
+  // Makes dirty again what the store may not have kept: of the dead service's last fsync nobody has
+  // heard (service/write_back/store_writer.h). While clients write into the tiers still.
+  // `readable`: descriptors of closed files that it has left.
+  void take_over(const std::vector<UniqueFd>& readable);
   // Stores all that is dirty; what could not be is in unstored().
   void store_all();
   // Makes durable what was stored, by an fsync of each file, also of those in unstored(). What the
@@ -37,11 +44,17 @@ class RescueStore {
   void make_durable();
 
   const std::vector<UnrescuedFile>& unstored() const { return unstored_; }
+  // Files of which the store may have lost bytes that no tier has. They may be in unstored(), too.
+  std::vector<ObjectIndex> lost() const;
   std::uint64_t stored_bytes() const { return stored_bytes_; }
   std::size_t stored_files() const { return stored_files_; }
 
  private:
   bool is_owed(ObjectIndex index) const;
+  bool is_in_trouble(ObjectIndex index) const;
+  void adopt_if_in_trouble(const UniqueFd& readable);
+  // A rescue that dies of the work, or in it, is followed by one that leaves the object out.
+  void at_work_on(ObjectIndex index, std::uint64_t bytes, const std::function<void()>& work);
   int store(ObjectIndex index, StoreFile& file);
   void note_sync(ObjectIndex index, int error);
 
@@ -49,6 +62,7 @@ class RescueStore {
   StoreFiles& files_;
   KeptLife& life_;
   const ObjectIndex fatal_;
+  StoreWriter writer_;  // for what the store has failed to keep
   Actor actor_;
   std::vector<UnrescuedFile> unstored_;
   std::uint64_t stored_bytes_ = 0;

@@ -120,6 +120,11 @@ StoreFilePtr StoreFiles::find(ObjectIndex object) const {
   return found == files_.end() ? nullptr : found->second;
 }
 
+std::string StoreFiles::path_of(ObjectIndex object) const {
+  const StoreFilePtr open = find(object);
+  return open != nullptr ? path_of_descriptor(open->fd.get()) : unsynced_.path_of(object);
+}
+
 std::vector<StoreFilePtr> StoreFiles::snapshot() const {
   const std::lock_guard lock(mutex_);
   std::vector<StoreFilePtr> all;

@@ -44,6 +44,8 @@ class StoreFiles {
   // Null when there is none.
   StoreFilePtr find(ObjectIndex object) const;
   std::vector<StoreFilePtr> snapshot() const;
+  // The file may be closed. Returns: empty when no path is known here.
+  std::string path_of(ObjectIndex object) const;
   std::size_t count() const;
 
   // Drops the descriptor if invariant 2 allows it. Returns whether it did.

@@ -50,23 +50,28 @@ void StoreWriter::take_over() {
     const auto number = static_cast<ObjectIndex>(index);
     Object& object = memory_.objects().at(number);
     if (!object.has(kObjectLive) || !object.is_marked(kMarkKnownElsewhere)) continue;
-    if (object.store_trouble.load() == 0) continue;
-    const StoreFilePtr open = files_.find(number);
-    ClosedFile file{
-        number,
-        object.key(),
-        open != nullptr ? path_of_descriptor(open->fd.get()) : files_.unsynced().path_of(number),
-        nullptr,
-        {}};
-    file.stored.add(0, object.size.load());
-    if (object.is_in_trouble(kBytesLost)) files_.unsynced().adopt_lost(file);
+    if (object.is_in_trouble(kBytesLost)) files_.unsynced().adopt_lost(left_file(number));
     if (!object.is_in_trouble(kSyncUnderWay)) continue;
-    if (redirty(file, -1) != Redirtied::kAll) {
-      log_("nobody has heard whether the last fsync of " + file.path +
-           " has failed, and the tiers do not have all of it");
-    }
+    (void)store_unheard(number);
     object.note_trouble(kSyncUnderWay, false);
   }
+}
+
+// Nobody knows which of its bytes the dead service was about to make durable.
+ClosedFile StoreWriter::left_file(ObjectIndex index) const {
+  const Object& object = memory_.objects().at(index);
+  ClosedFile file{index, object.key(), files_.path_of(index), nullptr, {}};
+  file.stored.add(0, object.size.load());
+  return file;
+}
+
+bool StoreWriter::store_unheard(ObjectIndex index) {
+  CAIRN_CHECK(memory_.objects().at(index).is_in_trouble(kSyncUnderWay));
+  const ClosedFile file = left_file(index);
+  if (redirty(file, -1) == Redirtied::kAll) return true;
+  log_("nobody has heard whether the last fsync of " + file.path +
+       " has failed, and the tiers do not have all of it");
+  return false;
 }
 
 bool StoreWriter::waits_for_event(const Object& object) {

@@ -49,6 +49,9 @@ class StoreWriter final : private SyncListener {
   // By a successor, once it has the descriptors. Its predecessor may have waited for an fsync that
   // has failed: what the tiers have of such files is stored again. May wait for the store.
   void take_over();
+  // The same for one object whose fsync was under way (kSyncUnderWay, which the caller clears).
+  // Returns false where bytes may be lost, because the tiers do not have all of it.
+  bool store_unheard(ObjectIndex object);
 
   // Whether the object has anything that only the store can take over.
   static bool needs_store(const Object& object);
@@ -88,6 +91,7 @@ class StoreWriter final : private SyncListener {
   int store_now(ObjectIndex index, const StoreFilePtr& file, LogMark* mark);
   // After a failure: what the tiers have of the file is dirty again. `fd`: of the file, or -1.
   Fate restore(const ClosedFile& file, int fd);
+  ClosedFile left_file(ObjectIndex object) const;
   enum class Redirtied : std::uint8_t {
     kUnreachable,  // nobody may open it for writing, or it is not found
     kChanged,      // another program has changed it since: its bytes are not overwritten
