@@ -14,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import crash_points  # noqa: E402
+import crash_workloads  # noqa: E402
 import under_cairn  # noqa: E402
 
 
@@ -21,14 +22,14 @@ def race(seed, runs):
     """What went wrong, in words."""
     options = argparse.Namespace(worker=under_cairn.BUILD / "tests/cairn_crash_worker", seed=seed)
     driver = crash_points.Driver(options)
-    native = driver.stage(crash_points.copying)
-    driver.natives[crash_points.copying] = (native, native.native())
+    native = driver.stage(crash_workloads.copying)
+    driver.natives[crash_workloads.copying] = (native, native.native())
     wrong = []
     for _ in range(runs):
-        stage = driver.stage(crash_points.copying)
+        stage = driver.stage(crash_workloads.copying)
         driver.page.choose("", 0, crash_points.CLIENT)
         try:
-            stage.run(driver.page, 1, True)
+            stage.run(driver.page, 1, crash_points.SERVICE_FIRST)
             driver.judge(stage, "a rescue", None)
         except AssertionError as problem:
             wrong.append(str(problem)[:600])
