@@ -50,7 +50,7 @@ void mend_end(const std::string& name, const std::string& text, size_t whole_byt
 
 RescuedFiles read_list(const RescueOptions& options) {
   const std::string name = list_of(options.directory);
-  const UniqueFd list(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd list(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!list)
     throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)),
                   "name a directory that a rescue has made; the node's log has it");
@@ -82,15 +82,35 @@ int copy_range(int from, int to, const RescueEntry& range) {
   return 0;
 }
 
+const char* kind_of(mode_t mode) {
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISDIR(mode) ? "a directory" : "a device";
+}
+
+// Why what has the file's name is not the file; empty: it is.
+std::string difference(const struct stat& found, const RescueEntry& about) {
+  if (!S_ISREG(found.st_mode))
+    return fmt::format(
+        "{} has its name by now: move that away, put the file (inode {}) back there, and run this "
+        "command again",
+        kind_of(found.st_mode), about.inode);
+  return found.st_ino == about.inode ? "" : "another file has its name";
+}
+
 // The file that the list means, for writing. Empty text: it is that one.
 std::string open_place(const RescuedFile& file, UniqueFd* place) {
   const RescueEntry& about = file.about;
   if (about.path.empty()) return "nobody knows its path";
-  place->reset(::open(about.path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!*place) return std::strerror(errno);
   struct stat status{};
-  if (::fstat(place->get(), &status) != 0) return std::strerror(errno);
-  if (status.st_ino != about.inode) return "another file has its name";
+  // Before it is opened: a device may act on that alone.
+  if (::lstat(about.path.c_str(), &status) != 0) return std::strerror(errno);
+  if (std::string other = difference(status, about); !other.empty()) return other;
+  // The name may mean something else by now: a link is not followed, and a FIFO not waited for.
+  place->reset(::open(about.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!*place || ::fstat(place->get(), &status) != 0) return std::strerror(errno);
+  if (std::string other = difference(status, about); !other.empty()) return other;
   if (file.is_begun) return "";
   const timespec left = time_of(about.stored_ns);
   const bool is_same =
@@ -156,8 +176,10 @@ bool is_done(const std::string& directory, const RescuedFile& file) {
 
 // Opens what is saved of a file. Returns why it cannot be read; empty when it can.
 std::string open_saved(const std::string& name, UniqueFd* saved) {
-  saved->reset(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  return *saved ? "" : std::strerror(errno);
+  saved->reset(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!*saved || ::fstat(saved->get(), &status) != 0) return std::strerror(errno);
+  return S_ISREG(status.st_mode) ? "" : "no regular file";
 }
 
 // Returns: whether it is at its place, or would be after a call that is no dry run.

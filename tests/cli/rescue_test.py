@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn rescue` on directories as a rescue leaves them: its exit status says whether all is at its place.
+"""`cairn rescue` on directories as a rescue leaves them: its exit status says whether all is at its place, and what has
+got a file's name since is neither waited for nor written to.
 
 What a rescue really leaves is in tests/faults/rescues.py.
 """
@@ -135,6 +136,52 @@ class ExitStatus(RescueTest):
             with open(os.path.join(self.saved, "list"), "w", encoding="utf-8") as out:
                 out.write(text)
             self.refused("rescue", self.saved, says=f"{self.saved}/list")
+
+
+class OtherThings(RescueTest):
+    """Something that is no regular file has the name of the file by now."""
+
+    def expect_refused(self, what):
+        for options, word in ((["--dry-run"], "would be left"), ([], "are left in")):
+            self.rescue(NOT_STORED, *options, says=[self.file("a"), word, f"{what} has its name", "move that away"])
+        self.assertTrue(os.path.exists(self.saved_file(1)))
+
+    def put_back(self):
+        """As the message says."""
+        os.unlink(self.file("a"))
+        os.rename(self.file("elsewhere"), self.file("a"))
+        self.rescue(0)
+        self.expect_written("a")
+
+    def test_a_fifo_is_not_waited_for(self):
+        self.save(1, "a")
+        os.rename(self.file("a"), self.file("elsewhere"))
+        os.mkfifo(self.file("a"))
+        self.expect_refused("a FIFO")
+        self.put_back()
+
+    def test_a_symbolic_link_is_not_followed(self):
+        self.save(1, "a")
+        os.rename(self.file("a"), self.file("elsewhere"))
+        os.symlink("elsewhere", self.file("a"))  # it is the file of the list, that inode
+        self.expect_refused("a symbolic link")
+        self.expect_old(self.file("elsewhere"))
+        self.put_back()
+
+    def test_a_directory(self):
+        self.save(1, "a")
+        os.rename(self.file("a"), self.file("elsewhere"))
+        os.mkdir(self.file("a"))
+        self.expect_refused("a directory")
+
+    def test_a_fifo_in_the_rescue_directory_is_not_waited_for(self):
+        self.save(1, "a")
+        os.unlink(self.saved_file(1))
+        os.mkfifo(self.saved_file(1))
+        self.rescue(NOT_STORED, says=f"{self.saved_file(1)}: no regular file")
+        os.unlink(os.path.join(self.saved, "list"))
+        os.mkfifo(os.path.join(self.saved, "list"), 0o600)
+        self.refused("rescue", self.saved, says=f"{self.saved}/list")
 
 
 if __name__ == "__main__":
