@@ -240,11 +240,12 @@ class ServiceSize:
 
     def __init__(self):
         status = node_status()
-        process = status["service_pid"]
+        process = self.process = status["service_pid"]
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         of = {name: rest.split()[0] for name, rest in (line.split(":", 1) for line in lines) if rest.split()}
         self.kib, self.threads = int(of["RssAnon"]), int(of["Threads"])
-        self.log_bytes = (Path(status["directory"]) / "node.log").stat().st_size
+        self.log = Path(status["directory"]) / "node.log"
+        self.log_bytes = self.log.stat().st_size
         self.descriptors = min(self.count_descriptors(process) for _ in range(20))
 
     @staticmethod
@@ -257,6 +258,8 @@ class ServiceSize:
         return f"{self.kib} KiB, {self.descriptors} descriptors, {self.threads} threads, {self.log_bytes} bytes of log"
 
     def excess_since(self, before, kills):
+        if self.process != before.process:
+            yield f"the service has died, and another one follows: {self.log.read_text(errors='replace')[-1500:]}"
         if self.threads - before.threads > THREADS_MAX:
             yield f"the service had {before.threads} threads, and has {self.threads}"
         if self.log_bytes > LOG_BYTES_MAX:
