@@ -150,17 +150,45 @@ def kill_what_uses(work):
                 os.kill(int(entry.name), signal.SIGKILL)
 
 
+# ---- the tables that promise them --------------------------------------------------------------------------
+
+
+def rows_of(heading):
+    """The names that the scenes of a table in docs/semantics.md have. A row may be several: `the store fails, is full`.
+    """
+    text = (under_cairn.SOURCE / "docs/semantics.md").read_text(encoding="utf-8")
+    need(f"#### {heading}\n" in text, f"docs/semantics.md has no table {heading!r}")
+    table = re.split(r"^#+ ", text[text.index(f"#### {heading}\n") + 5:], flags=re.M)[0]
+    cells = re.findall(r"^\| ([^|]*[^| ]) *\|", table, re.M)
+    names = set()
+    for cell in cells[1:]:  # the first one is the table's head
+        first, *more = cell.split(", ")
+        subject = re.split(" (?:is|fails) ?", first)[0]
+        names |= {first, *(f"{subject} {part}" if part.startswith("is ") else part for part in more)}
+    return {re.sub(r"\W+", "_", name) for name in names}
+
+
+def missing_partners(heading, names):
+    """The rows without a scene, and the scenes without a row. A row of who dies may leave that word out."""
+    def bare(all_names):
+        return {re.sub("_dies?$", "", name) for name in all_names}
+    return sorted(bare(rows_of(heading)) ^ bare(names))
+
+
 # ---- all of them -------------------------------------------------------------------------------------------
 
 
-def run_scenes(functions, wanted, prepare):
+def run_scenes(functions, wanted, prepare, heading=None):
     """Calls the functions called scene_NAME among `functions` (a module's globals()), or those that are wanted.
 
     prepare(work) is a context manager of what a scene gets, in a directory of its own; it raises NotHere where the
-    machine cannot have it. Returns the exit status: 1 where a scene failed, 77 where none can run.
+    machine cannot have it. `heading`: of the table in docs/semantics.md whose rows have the names of the scenes, where
+    one has. Returns the exit status: 1 where a scene failed, 77 where none can run.
     """
     known = {name.removeprefix("scene_"): scene for name, scene in functions.items() if name.startswith("scene_")}
-    failed = []
+    failed = missing_partners(heading, known) if heading else []
+    if failed:
+        print(f"FAILED: rows of {heading!r} without a scene, or scenes without a row: {failed}", flush=True)
     for name in wanted or known:
         work = under_cairn.work_directory(f"faults-{name}")
         began = time.monotonic()
@@ -173,6 +201,9 @@ def run_scenes(functions, wanted, prepare):
             print(f"skipped: {reason}")
             under_cairn.remove(work)
             return 1 if failed else under_cairn.SKIPPED
+        except PartNotHere as reason:
+            print(f"skipped {name}: {reason}", flush=True)
+            under_cairn.remove(work)
         except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
             print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
             kill_what_uses(work)
@@ -182,6 +213,10 @@ def run_scenes(functions, wanted, prepare):
 
 class NotHere(Exception):
     pass
+
+
+class PartNotHere(Exception):
+    """The machine cannot have what this one scene needs."""
 
 
 def mounted(work, program):

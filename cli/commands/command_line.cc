@@ -165,7 +165,9 @@ int command_rescue(const Arguments& arguments) {
   app.add_flag("--dry-run", options.dry_run, "Say what would be done");
   app.footer(
       "A file that was changed or replaced since is left alone. May be run again.\n\n"
-      "Exit status: 74 when something is left in DIRECTORY.\n\n"
+      "Exit status: 74 when something is left in DIRECTORY, or is lost because the rescue could\n"
+      "not even save it; --dry-run ends with what it would be. 2 when DIRECTORY has no list that\n"
+      "can be read.\n\n"
       "Example:\n  cairn rescue ~/.local/state/cairn/rescue/run-4711-20260101-120000");
   parse(app, arguments);
   return finish_rescue(options);

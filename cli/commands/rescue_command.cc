@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <map>
-#include <optional>
+#include <filesystem>
 #include <vector>
 
 #include "base/private_file.h"
 #include "base/rescue_list.h"
 #include "base/size_text.h"
+#include "cli/commands/rescued_files.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "service/process/unique_fd.h"
@@ -25,63 +25,41 @@ namespace {
 
 using node::UniqueFd;
 
-// The ranges of one file, as the list has them; those that are lost are not among them.
-struct RescuedFile {
-  RescueEntry about;
-  std::vector<RescueEntry> ranges;
-  uint64_t bytes = 0;
-  bool is_begun = false;  // a call before this one may have written a part
-};
-
-struct RescueList {
-  std::map<std::string, RescuedFile> files;  // by the name of what is saved
-  uint64_t lost_bytes = 0;
-};
-
 std::string list_of(const std::string& directory) { return directory + "/" + kRescueListName; }
 
-// A call that was cut off at its word that it begins had written nothing. That goes from the list.
-bool is_cut_off(const std::ifstream& stream, const std::string& line) {
-  return stream.eof() && line.starts_with('b');
+std::string text_of(int file, const std::string& name) {
+  std::string text;
+  std::vector<char> buffer(size_t{1} << 16);
+  for (;;) {
+    const ssize_t got = ::read(file, buffer.data(), buffer.size());
+    if (got < 0) throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)));
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
 }
 
-RescueList read_list(const std::string& directory) {
-  const std::string name = list_of(directory);
-  const UniqueFd list(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+// Where lines are to be added: behind a whole one, with its end.
+void mend_end(const std::string& name, const std::string& text, size_t whole_bytes) {
+  const bool is_whole = whole_bytes == text.size() && text.ends_with('\n');
+  if (is_whole) return;
+  const UniqueFd list(::open(name.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  const bool is_mended = list && ::ftruncate(list.get(), static_cast<off_t>(whole_bytes)) == 0 &&
+                         (text[whole_bytes - 1] == '\n' || ::write(list.get(), "\n", 1) == 1);
+  if (!is_mended) throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)));
+}
+
+RescuedFiles read_list(const RescueOptions& options) {
+  const std::string name = list_of(options.directory);
+  const UniqueFd list(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!list)
     throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)),
                   "name a directory that a rescue has made; the node's log has it");
   // It says where to write: nobody else may have written it.
   if (!is_written_by_user_alone(list.get()))
     throw Failure(fmt::format("{} is another user's, or others may write to it", printable(name)));
-  std::ifstream stream(name);
-  std::string line;
-  if (!std::getline(stream, line) || line + "\n" != rescue_list_head())
-    throw Failure(fmt::format("{} is no list of this version of Cairn", printable(name)));
-  RescueList found;
-  auto whole = static_cast<off_t>(stream.tellg());
-  while (std::getline(stream, line)) {
-    if (is_cut_off(stream, line)) {
-      if (::truncate(name.c_str(), whole) == 0) break;
-      throw Failure(fmt::format("{}: {}", printable(name), std::strerror(errno)));
-    }
-    whole += static_cast<off_t>(line.size()) + 1;
-    if (const auto begun = parse_begun_line(line)) {
-      found.files[*begun].is_begun = true;
-      continue;
-    }
-    const auto entry = parse_rescue_line(line);
-    if (!entry || entry->saved.find('/') != std::string::npos)
-      throw Failure(fmt::format("{}: a line that is none: {}", printable(name), printable(line)));
-    if (entry->saved.empty()) {
-      found.lost_bytes += entry->length;
-      continue;
-    }
-    RescuedFile& file = found.files[entry->saved];
-    file.about = *entry;
-    file.ranges.push_back(*entry);
-    file.bytes += entry->length;
-  }
+  const std::string text = text_of(list.get(), name);
+  RescuedFiles found = parse_rescue_list(name, text);
+  if (!options.dry_run) mend_end(name, text, found.whole_bytes);
   return found;
 }
 
@@ -104,22 +82,35 @@ int copy_range(int from, int to, const RescueEntry& range) {
   return 0;
 }
 
-timespec time_of(int64_t nanoseconds) {
-  constexpr int64_t kSecond = 1'000'000'000;
-  int64_t seconds = nanoseconds / kSecond;
-  if (nanoseconds % kSecond < 0) --seconds;
-  return {seconds, nanoseconds - seconds * kSecond};
+const char* kind_of(mode_t mode) {
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISDIR(mode) ? "a directory" : "a device";
+}
+
+// Why what has the file's name is not the file; empty: it is.
+std::string difference(const struct stat& found, const RescueEntry& about) {
+  if (!S_ISREG(found.st_mode))
+    return fmt::format(
+        "{} has its name by now: move that away, put the file (inode {}) back there, and run this "
+        "command again",
+        kind_of(found.st_mode), about.inode);
+  return found.st_ino == about.inode ? "" : "another file has its name";
 }
 
 // The file that the list means, for writing. Empty text: it is that one.
 std::string open_place(const RescuedFile& file, UniqueFd* place) {
   const RescueEntry& about = file.about;
   if (about.path.empty()) return "nobody knows its path";
-  place->reset(::open(about.path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!*place) return std::strerror(errno);
   struct stat status{};
-  if (::fstat(place->get(), &status) != 0) return std::strerror(errno);
-  if (status.st_ino != about.inode) return "another file has its name";
+  // Before it is opened: a device may act on that alone.
+  if (::lstat(about.path.c_str(), &status) != 0) return std::strerror(errno);
+  if (std::string other = difference(status, about); !other.empty()) return other;
+  // The name may mean something else by now: a link is not followed, and a FIFO not waited for.
+  place->reset(::open(about.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!*place || ::fstat(place->get(), &status) != 0) return std::strerror(errno);
+  if (std::string other = difference(status, about); !other.empty()) return other;
   if (file.is_begun) return "";
   const timespec left = time_of(about.stored_ns);
   const bool is_same =
@@ -135,9 +126,15 @@ int note_begun(const std::string& directory, const RescuedFile& file) {
   const UniqueFd list(
       ::open(list_of(directory).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!list) return errno;
+  const off_t end = ::lseek(list.get(), 0, SEEK_END);
   const std::string line = begun_line(file.about);
   const ssize_t put = ::write(list.get(), line.data(), line.size());
-  if (put != static_cast<ssize_t>(line.size())) return put < 0 ? errno : ENOSPC;
+  if (put != static_cast<ssize_t>(line.size())) {
+    const int error = put < 0 ? errno : ENOSPC;
+    // The word about the next file is not to stand behind half of this one.
+    (void)!::ftruncate(list.get(), end);
+    return error;
+  }
   return ::fsync(list.get()) == 0 ? 0 : errno;
 }
 
@@ -149,10 +146,8 @@ void remove_saved(const std::string& directory, const std::string& name) {
 }
 
 // Returns why it could not be done; empty when it is.
-std::string put_in_place(const std::string& directory, const RescuedFile& file) {
-  const std::string name = directory + "/" + file.about.saved;
-  const UniqueFd saved(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!saved) return fmt::format("{}: {}", printable(name), std::strerror(errno));
+std::string put_in_place(const std::string& directory, const RescuedFile& file,
+                         const UniqueFd& saved) {
   UniqueFd place;
   if (std::string problem = open_place(file, &place); !problem.empty()) return problem;
   if (const int error = note_begun(directory, file); error != 0)
@@ -173,45 +168,90 @@ std::string put_in_place(const std::string& directory, const RescuedFile& file) 
   return "";
 }
 
-// What the file is called in messages.
-std::string name_of(const RescueEntry& about) {
-  return about.path.empty() ? fmt::format("inode {}", about.inode) : printable(about.path);
+// This command removes what it has written, and says before the first byte that it begins.
+bool is_done(const std::string& directory, const RescuedFile& file) {
+  const std::string name = directory + "/" + file.about.saved;
+  return file.is_begun && ::access(name.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+// Opens what is saved of a file. Returns why it cannot be read; empty when it can.
+std::string open_saved(const std::string& name, UniqueFd* saved) {
+  saved->reset(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!*saved || ::fstat(saved->get(), &status) != 0) return std::strerror(errno);
+  return S_ISREG(status.st_mode) ? "" : "no regular file";
+}
+
+// Returns: whether it is at its place, or would be after a call that is no dry run.
+bool finish_file(const RescueOptions& options, const RescuedFile& file) {
+  const std::string name = options.directory + "/" + file.about.saved;
+  const std::string what = fmt::format("{}: {}", name_of(file.about), format_size(file.bytes));
+  UniqueFd saved;
+  if (const std::string problem = open_saved(name, &saved); !problem.empty()) {
+    say(fmt::format("{} cannot be read from {}: {}", what, printable(name), problem));
+    return false;
+  }
+  if (options.dry_run) {
+    UniqueFd place;
+    const std::string problem = open_place(file, &place);
+    say(fmt::format("{} would be {}", what, problem.empty() ? "written" : "left: " + problem));
+    return problem.empty();
+  }
+  const std::string problem = put_in_place(options.directory, file, saved);
+  if (problem.empty()) {
+    say(fmt::format("{} written", what));
+    remove_saved(options.directory, file.about.saved);
+  } else {
+    say(fmt::format("{} are left in {}: {}", what, printable(name), problem));
+  }
+  return problem.empty();
+}
+
+// The rescue itself had no room for it, or died of it: the list is all that is known.
+void say_lost(const RescueOptions& options, const RescuedFiles& list) {
+  for (const auto& [name, file] : list.lost)
+    say(fmt::format("{}: {} are lost: {}", name,
+                    file.bytes == 0 ? "size and time" : format_size(file.bytes),
+                    printable(file.why)));
+  if (!list.lost.empty())
+    say(fmt::format("{} says which bytes are lost; remove {} when you have no more need of it",
+                    printable(list_of(options.directory)), printable(options.directory)));
+}
+
+// Files that the list does not name: the rescue may have had no room for their lines.
+std::vector<std::string> unlisted(const std::string& directory, const RescuedFiles& list) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename();
+    if (name != kRescueListName && !list.saved.contains(name)) names.push_back(name);
+  }
+  if (error) throw Failure(fmt::format("{}: {}", printable(directory), error.message()));
+  return names;
 }
 
 }  // namespace
 
 int finish_rescue(const RescueOptions& options) {
-  const RescueList list = read_list(options.directory);
-  unsigned left = 0;
-  for (const auto& [saved, file] : list.files) {
-    const std::string name = options.directory + "/" + saved;
-    // Removed by this command, when it was run before.
-    if (::access(name.c_str(), F_OK) != 0) continue;
-    if (options.dry_run) {
-      UniqueFd place;
-      const std::string problem = open_place(file, &place);
-      say(fmt::format("{}: {} would be {}", name_of(file.about), format_size(file.bytes),
-                      problem.empty() ? "written" : "left: " + problem));
-      continue;
-    }
-    const std::string problem = put_in_place(options.directory, file);
-    if (problem.empty()) {
-      say(fmt::format("{}: {} written", name_of(file.about), format_size(file.bytes)));
-      remove_saved(options.directory, saved);
-    } else {
-      ++left;
-      say(fmt::format("{}: {} are left in {}: {}", name_of(file.about), format_size(file.bytes),
-                      printable(name), problem));
-    }
+  const RescuedFiles list = read_list(options);
+  bool is_complete = list.lost.empty();
+  for (const auto& [saved, file] : list.saved) {
+    if (is_done(options.directory, file)) continue;
+    is_complete = finish_file(options, file) && is_complete;
   }
-  if (list.lost_bytes != 0)
-    say(fmt::format("{} could not even be saved; {}/{} says of which files",
-                    format_size(list.lost_bytes), printable(options.directory), kRescueListName));
+  say_lost(options, list);
+  for (const std::string& name : unlisted(options.directory, list)) {
+    say(fmt::format("{}/{}: the list does not say whose it is; move it away when you know",
+                    printable(options.directory), printable(name)));
+    is_complete = false;
+  }
+  if (!is_complete) return kExitNotStored;
   if (options.dry_run) return kExitOk;
-  if (left != 0) return kExitNotStored;
-  if (list.lost_bytes != 0) return kExitOk;  // the list is all that is known of them
-  ::unlink(list_of(options.directory).c_str());
-  ::rmdir(options.directory.c_str());
+  const bool is_removed =
+      ::unlink(list_of(options.directory).c_str()) == 0 && ::rmdir(options.directory.c_str()) == 0;
+  if (!is_removed)
+    say(fmt::format("all is written, but {} cannot be removed: {}", printable(options.directory),
+                    std::strerror(errno)));
   return kExitOk;
 }
 

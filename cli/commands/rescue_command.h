@@ -14,7 +14,8 @@ struct RescueOptions {
   bool dry_run = false;
 };
 
-// Returns: 0 when nothing is left in the directory, which is gone then; 74 when something is.
+// Returns: 0 when all is at its place, and the directory removed; 74 when something is left there,
+// or is lost. A dry run returns what another one would.
 int finish_rescue(const RescueOptions& options);
 
 }  // namespace cairn::cli

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kColumns = 10;
 constexpr std::string_view kBegun = "begun\t";
+constexpr std::string_view kNothing = "-";  // in the place of a text that is empty
 
 bool is_plain(char letter) {
   const auto code = static_cast<unsigned char>(letter);
@@ -18,6 +19,7 @@ bool is_plain(char letter) {
 // Tabs and ends of lines separate: \xHH stands for them and for other control characters.
 std::string escaped(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
+  if (text == kNothing) return "\\x2d";
   std::string out;
   for (const char letter : text) {
     if (is_plain(letter)) {
@@ -29,20 +31,20 @@ std::string escaped(std::string_view text) {
     out += kDigits[code >> 4];
     out += kDigits[code & 15];
   }
-  return out.empty() ? "-" : out;
+  return out.empty() ? std::string(kNothing) : out;
 }
 
 std::optional<std::string> plain(std::string_view text) {
   std::string out;
-  if (text == "-") return out;
+  if (text == kNothing) return out;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '\\') {
       out += text[at];
       continue;
     }
     unsigned code = 0;
-    const char* end = text.data() + at + 4;
     if (at + 4 > text.size() || text[at + 1] != 'x') return std::nullopt;
+    const char* end = text.data() + at + 4;
     const auto [parsed, error] = std::from_chars(text.data() + at + 2, end, code, 16);
     if (error != std::errc() || parsed != end) return std::nullopt;
     out += static_cast<char>(code);

@@ -27,7 +27,7 @@ std::string without_end(std::string line) {
 }
 
 TEST(RescueList, AnyNameComesBack) {
-  for (const std::string path : {"/a b", "/tab\tnew\nline\\x41", "/\xff\xfe", "", "/-"}) {
+  for (const std::string path : {"/a b", "/tab\tnew\nline\\x41", "/\xff\xfe", "", "/-", "-"}) {
     const std::string line = rescue_line(entry_of(path));
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     const auto read = parse_rescue_line(without_end(line));

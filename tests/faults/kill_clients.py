@@ -9,7 +9,8 @@ milliseconds and replaced. Every so often, and at the end, a surviving client re
 whose write had returned must be there with its checksum (only the one record in flight at the kill may be
 half written). After the run the same is read natively from the backing store. The node has to answer, to hold
 no client slot of the dead, and to have its memory back once the files are removed. From a quarter of the kills
-on, where these are many, its service grows by less than 1 MiB and keeps no descriptor.
+on its service has no more threads and a short log; where the kills are many, it grows by less than 1 MiB and keeps
+no descriptor.
 """
 
 import argparse
@@ -35,6 +36,9 @@ OWN, SHARED, LOG, STREAM = range(4)
 INTENT = 1 << 63
 WORKERS = 3
 GROWTH_KIB_MAX, DESCRIPTORS_MAX, MANY_KILLS = 1024, 4, 1000
+THREADS_MAX = 2  # more than when warm: one or two answer a question at that moment
+LOG_BYTES_MAX = (4 << 20) + (16 << 10)  # the service cuts its log there (kLogBytesMax), after a line or two
+LOG_BYTES_PER_KILL_MAX = 64  # less than a line
 APPENDED_BYTES_MAX = 32 << 20
 
 
@@ -232,12 +236,16 @@ def settled(used_before):
 
 
 class ServiceSize:
-    """What the service holds with no client but this one: its own memory in KiB, and its descriptors."""
+    """What the service holds with no client but this one: its own memory in KiB, threads, log, and descriptors."""
 
     def __init__(self):
-        process = node_status()["service_pid"]
+        status = node_status()
+        process = self.process = status["service_pid"]
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        self.kib = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+        of = {name: rest.split()[0] for name, rest in (line.split(":", 1) for line in lines) if rest.split()}
+        self.kib, self.threads = int(of["RssAnon"]), int(of["Threads"])
+        self.log = Path(status["directory"]) / "node.log"
+        self.log_bytes = self.log.stat().st_size
         self.descriptors = min(self.count_descriptors(process) for _ in range(20))
 
     @staticmethod
@@ -246,7 +254,20 @@ class ServiceSize:
         time.sleep(0.1)
         return len(list(Path(f"/proc/{process}/fd").iterdir()))
 
-    def problems_since(self, before):
+    def __str__(self):
+        return f"{self.kib} KiB, {self.descriptors} descriptors, {self.threads} threads, {self.log_bytes} bytes of log"
+
+    def excess_since(self, before, kills):
+        if self.process != before.process:
+            yield f"the service has died, and another one follows: {self.log.read_text(errors='replace')[-1500:]}"
+        if self.threads - before.threads > THREADS_MAX:
+            yield f"the service had {before.threads} threads, and has {self.threads}"
+        if self.log_bytes > LOG_BYTES_MAX:
+            yield f"node.log has {self.log_bytes} bytes"
+        if self.log_bytes - before.log_bytes > kills * LOG_BYTES_PER_KILL_MAX:
+            yield f"node.log has grown from {before.log_bytes} to {self.log_bytes} bytes in {kills} kills"
+
+    def growth_since(self, before):
         if self.kib - before.kib >= GROWTH_KIB_MAX:
             yield f"the service has grown from {before.kib} to {self.kib} KiB"
         if self.descriptors - before.descriptors > DESCRIPTORS_MAX:
@@ -283,10 +304,10 @@ def inner(options):
     print(f"{options.kills} kills, {max(herd.ledger.versions.values())} records of one worker, {written} appended")
     if warm is not None:
         size = ServiceSize()
-        print(f"the service: {warm.kib} KiB when warm, {size.kib} at the end; descriptors {warm.descriptors}, "
-              f"{size.descriptors}")
+        print(f"the service when warm: {warm}; at the end: {size}")
+        problems += size.excess_since(warm, options.kills)
         if options.kills >= MANY_KILLS:
-            problems += size.problems_since(warm)
+            problems += size.growth_since(warm)
     for problem in problems:
         print("  " + problem)
     if problems:

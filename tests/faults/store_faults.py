@@ -4,8 +4,9 @@
 
     store_faults.py --store PROGRAM [SCENE ...]
 
-The scenes have the names of the rows of the table "The store, row by row" in docs/semantics.md. PROGRAM is the
-file system of faulty_store.c, which obeys a file of rules. Where FUSE may not be mounted the test is skipped.
+The scenes have the names of the rows of the table "The store, row by row" in docs/semantics.md, and no row is without
+one. Those of files that somebody outside touches are in touched_files.py. PROGRAM is the file system of
+faulty_store.c, which obeys a file of rules. Where FUSE may not be mounted the test is skipped.
 """
 
 import argparse
@@ -16,49 +17,16 @@ import re
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import touched_files  # noqa: E402
 from scenes import (  # noqa: E402
-    EXIT_NOT_STORED, ask, is_alive, kept_node, launch, messages, mounted, need, need_status, output, processes,
-    run_scenes, status_of, under_cairn, wait_until)
-
-SIZE = 3 << 20
-
-
-def pattern():
-    return bytes((i * 7 + i // 253) & 0xFF for i in range(4096)) * (SIZE // 4096)
-
-
-def start_run(work, store, program, options=(), flush="retry_ms: 200"):
-    """`cairn run` of a Python program in the store, its standard error in a file."""
-    script = work / "program.py"
-    script.write_text("import errno, os, sys, time\n"
-                      "block = bytes((i * 7 + i // 253) & 0xFF for i in range(4096))\n"
-                      f"def write(fd): [os.write(fd, block) for _ in range({SIZE} // 4096)]\n"
-                      "def told(call, *arguments):\n"
-                      "    try: call(*arguments); return 'ok'\n"
-                      "    except OSError as error: return errno.errorcode[error.errno]\n"
-                      "def wait_for(name):\n"
-                      f"    while not os.path.exists({str(work)!r} + '/' + name): time.sleep(0.02)\n"
-                      + textwrap.dedent(program))
-    command = under_cairn.cairn_command([sys.executable, script], store, options=options)
-    # Retries soon, so that the scenes are quick; in other respects as it comes.
-    configuration = work / "cairn.yaml"
-    configuration.write_text(f"flush: {{{flush}}}\n")
-    command[2:2] = ["--config", str(configuration)]
-    return launch(command, work, store)
-
-
-def finish_later(work, file):
-    """The command that the message names stores what was left."""
-    node = kept_node(work)
-    drained = ask("drain", "--node", node)
-    need(drained.status == 0, f"drain after the repair: {drained} {drained.errors[-800:]}")
-    need(file.read_bytes() == pattern(), "what is stored differs")
+    EXIT_NOT_STORED, ask, is_alive, kept_node, messages, mounted, need, need_status, output, processes, run_scenes,
+    status_of, under_cairn, wait_until)
+from store_runs import SIZE, finish_later, pattern, start_run  # noqa: E402
 
 
 # ---- the store hangs ---------------------------------------------------------------------------------------
@@ -419,56 +387,6 @@ def scene_a_batch_system_ends_the_job(work, store):
     need_recovered(work, store, tier, {"large": large, "late": pattern() * 4, **small})
 
 
-# ---- somebody outside --------------------------------------------------------------------------------------
-
-
-def outside(work, store, act, more="", status=0):
-    """Writes a file that is stored at the end of the run, with `act(file)` in between."""
-    run = start_run(work, store.path, f"""
-        fd = os.open('f', os.O_RDWR | os.O_CREAT, 0o644); write(fd)
-        open({str(work / 'written')!r}, 'w').close()
-        wait_for('acted')
-        print(os.pread(fd, 4096, 8192) == block, os.fstat(fd).st_size == {SIZE})
-        {more}
-        """, options=["--trigger", "on-exit"])
-    wait_until((work / "written").exists, "the program has written")
-    act(store.path / "f")
-    (work / "acted").touch()
-    need_status(run, status, work)
-    need(output(work)[:2] == ["True", "True"], f"the program saw {output(work)}")
-
-
-def scene_a_dirty_file_is_deleted(work, store):
-    """As natively: who has it open reads and writes on, and it is gone with the last of them."""
-    outside(work, store, lambda file: file.unlink(), "print(told(os.fsync, fd), told(os.close, fd))")
-    need(output(work)[2:] == ["ok", "ok"], f"the program was told {output(work)}")
-    need(not (store.path / "f").exists(), "the file is back")
-
-
-def scene_a_dirty_file_is_replaced(work, store):
-    """The new file of the name is another one, and stays as it is."""
-
-    def replace(file):
-        file.with_name("g").write_bytes(b"of somebody else")
-        file.with_name("g").rename(file)
-
-    outside(work, store, replace)
-    need((store.path / "f").read_bytes() == b"of somebody else", "the new file was overwritten")
-
-
-def scene_a_dirty_file_is_truncated(work, store):
-    """What the program wrote is newer than the cut that it does not know of."""
-    outside(work, store, lambda file: os.truncate(file, 10))
-    need((store.path / "f").read_bytes() == pattern(), "what is stored differs")
-
-
-def scene_a_dirty_file_loses_its_permissions(work, store):
-    """They count at an open, as natively; a program that has it open goes on."""
-    outside(work, store, lambda file: file.chmod(0))
-    need((store.path / "f").stat().st_mode & 0o777 == 0, "the permissions are back")
-    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", required=True)
@@ -486,9 +404,9 @@ def main():
         finally:
             store.close()
 
-    scenes = {name: lambda stage, scene=scene: scene(*stage) for name, scene in globals().items()
-              if name.startswith("scene_")}
-    return run_scenes(scenes, options.scenes, prepare)
+    scenes = {name: lambda stage, scene=scene: scene(*stage)
+              for name, scene in {**globals(), **vars(touched_files)}.items() if name.startswith("scene_")}
+    return run_scenes(scenes, options.scenes, prepare, "The store, row by row")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
 
     tier_faults.py --store PROGRAM [SCENE ...]
 
-The scenes have the names of the rows of the table "A tier, row by row" in docs/semantics.md. The tier's pool file lies
-in the file system of faulty_store.c (PROGRAM), which obeys a file of rules; the backing store is sound. Where FUSE may
-not be mounted the test is skipped.
+The scenes have the names of the rows of the table "A tier, row by row" in docs/semantics.md, and no row is without one.
+The tier's pool file lies in the file system of faulty_store.c (PROGRAM), which obeys a file of rules; the backing store
+is sound. Where FUSE may not be mounted the test is skipped.
 """
 
 import argparse
@@ -386,7 +386,8 @@ def main():
     if not under_cairn.have_cairn():
         print(f"skipped: {under_cairn.CAIRN} is not built")
         return under_cairn.SKIPPED
-    return run_scenes(globals(), options.scenes, lambda work: contextlib.closing(Machine(work, options.store)))
+    return run_scenes(globals(), options.scenes, lambda work: contextlib.closing(Machine(work, options.store)),
+                      "A tier, row by row")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -20,24 +18,15 @@
 #include "base/check.h"
 #include "base/crash_point.h"
 #include "service/durable_log/log_record.h"
+#include "service/durable_log/program_note.h"
 
 namespace cairn::durable {
 namespace {
 
 constexpr const char* kNoteName = "programs";
 constexpr std::size_t kNamedMax = 8;
-constexpr std::size_t kNoteBytesMax = 256;
 constexpr std::chrono::milliseconds kMoment{2000};
 constexpr std::chrono::milliseconds kLookAgain{20};
-
-struct Note {
-  std::uint64_t boot = 0;
-  unsigned major = 0;
-  unsigned minor = 0;
-  std::uint64_t inode = 0;
-  unsigned has_older = 0;
-  bool operator==(const Note&) const = default;
-};
 
 std::string first_line_of(const std::string& path) {
   std::string line;
@@ -46,26 +35,26 @@ std::string first_line_of(const std::string& path) {
   return line;
 }
 
-// False where there is none that is whole.
-bool read_note(const std::string& folder, Note* note) {
+// None where there is none that is whole.
+std::optional<ProgramNote> read_note(const std::string& folder) {
   const std::string path = folder + "/" + kNoteName;
   struct stat status{};
   // Whatever else bears the name, opening it is not to wait for it.
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return std::sscanf(first_line_of(path).c_str(), "%" SCNx64 " %x:%x %" SCNu64 " %u", &note->boot,
-                     &note->major, &note->minor, &note->inode, &note->has_older) == 5;
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  // No more than a note has: whatever else bears the name may be large.
+  std::string text(kProgramNoteBytesMax, '\0');
+  std::ifstream file(path);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return parse_program_note(text);
 }
 
 // It means nothing after a crash of the machine, and needs no flush.
-Status write_note(const std::string& folder, const Note& note) {
-  char text[kNoteBytesMax];
-  const int length = std::snprintf(text, sizeof text, "%016" PRIx64 " %02x:%02x %" PRIu64 " %u\n",
-                                   note.boot, note.major, note.minor, note.inode, note.has_older);
-  CAIRN_CHECK(length > 0 && static_cast<std::size_t>(length) < sizeof text);
+Status write_note(const std::string& folder, const ProgramNote& note) {
   const std::string path = folder + "/" + kNoteName;
   const std::string made = path + ".new";
   std::ofstream file(made, std::ios::trunc);
-  file << text;
+  file << program_note_line(note);
   file.close();
   if (!file) return {StatusCode::kUnavailable, "cannot write " + made, EIO};
   CAIRN_CRASH_POINT("log.programs-written");
@@ -74,22 +63,12 @@ Status write_note(const std::string& folder, const Note& note) {
   return Status::ok();
 }
 
-// A line of /proc/PID/maps: addresses, rights, offset, device, inode, path.
-bool is_of(const std::string& line, const Note& note) {
-  unsigned major = 0;
-  unsigned minor = 0;
-  std::uint64_t inode = 0;
-  const int found = std::sscanf(line.c_str(), "%*s %*s %*s %x:%x %" SCNu64, &major, &minor, &inode);
-  return found == 3 && inode == note.inode && major == note.major && minor == note.minor &&
-         line.find("/memfd:cairn-") != std::string::npos;
-}
-
 // None: the process or thread has no memory, or the user may not see it.
-std::optional<bool> is_mapped_by(const std::string& task, const Note& note) {
+std::optional<bool> is_mapped_by(const std::string& task, const ProgramNote& note) {
   std::ifstream maps(task + "/maps");
   std::optional<bool> is_mapped;
   std::string line;
-  while (!is_mapped.value_or(false) && std::getline(maps, line)) is_mapped = is_of(line, note);
+  while (!is_mapped.value_or(false) && std::getline(maps, line)) is_mapped = is_map_of(line, note);
   return is_mapped;
 }
 
@@ -108,7 +87,7 @@ bool visit_numbers(const std::string& folder, Visit&& visit) {
 }
 
 // A process whose first thread has ended has its memory in the others alone.
-bool has_mapped(const std::string& process, const Note& note) {
+bool has_mapped(const std::string& process, const ProgramNote& note) {
   std::optional<bool> is_mapped = is_mapped_by(process, note);
   if (is_mapped) return *is_mapped;
   (void)visit_numbers(process + "/task", [&](const std::string& task) {
@@ -123,12 +102,11 @@ bool has_mapped(const std::string& process, const Note& note) {
 Status note_programs(const std::string& folder, int memory) {
   struct stat status{};
   if (::fstat(memory, &status) != 0) return Status::from_errno(errno, "the node's memory");
-  Note note{boot_mark(), ::major(status.st_dev), ::minor(status.st_dev), status.st_ino, 0};
-  Note before;
-  if (read_note(folder, &before)) {
-    note.has_older = before.has_older != 0 || before.boot != note.boot ? 1 : 0;
+  ProgramNote note{boot_mark(), ::major(status.st_dev), ::minor(status.st_dev), status.st_ino, 0};
+  if (const auto before = read_note(folder)) {
+    note.has_older = before->has_older != 0 || before->boot != note.boot ? 1 : 0;
     // By the service before this one, on a tier that may be full by now.
-    if (before == note) return Status::ok();
+    if (*before == note) return Status::ok();
   }
   return write_note(folder, note);
 }
@@ -138,20 +116,19 @@ void forget_programs(const std::string& folder) {
 }
 
 void keep_programs(const std::string& folder) {
-  Note note;
-  if (read_note(folder, &note)) return;
-  note = {};
+  if (read_note(folder)) return;
+  ProgramNote note;
   note.has_older = 1;
   (void)write_note(folder, note);
 }
 
 Result<std::vector<LeftProgram>> left_programs(const std::string& folder) {
   std::vector<LeftProgram> left;
-  Note note;
-  if (!read_note(folder, &note) || note.boot != boot_mark()) return left;
+  const auto note = read_note(folder);
+  if (!note || note->boot != boot_mark()) return left;
   const bool is_there = visit_numbers("/proc", [&](const std::string& name) {
     const std::string process = "/proc/" + name;
-    if (has_mapped(process, note))
+    if (has_mapped(process, *note))
       left.push_back({std::stoi(name), first_line_of(process + "/comm")});
     return false;
   });
@@ -188,8 +165,8 @@ Status await_end_of_programs(const std::string& folder) {
 }
 
 bool is_of_this_start(const std::string& folder) {
-  Note note;
-  return read_note(folder, &note) && note.boot == boot_mark() && note.has_older == 0;
+  const auto note = read_note(folder);
+  return note && note->boot == boot_mark() && note->has_older == 0;
 }
 
 }  // namespace cairn::durable

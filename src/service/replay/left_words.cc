@@ -23,13 +23,25 @@ std::string path_of_words(const std::string& folder) {
 
 }  // namespace
 
+std::vector<OrphanWord> whole_words(std::string_view bytes) {
+  std::vector<OrphanWord> words;
+  OrphanWord word;
+  // Behind one that was torn the next begins anywhere.
+  for (std::size_t at = 0; at + sizeof word <= bytes.size();) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    at += word.is_whole() ? sizeof word : 1;
+    if (word.is_whole()) words.push_back(word);
+  }
+  CAIRN_DCHECK(words.size() <= bytes.size() / sizeof word);
+  return words;
+}
+
 Result<std::vector<OrphanWord>> left_words(const std::string& folder) {
   const std::string path = path_of_words(folder);
-  std::vector<OrphanWord> words;
   struct stat status{};
   // Whatever else bears the name, opening it is not to wait for it.
   if (::lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return words;
+    if (errno == ENOENT) return std::vector<OrphanWord>{};
     return Status::from_errno(errno, path);
   }
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > kBytesMax) {
@@ -41,15 +53,7 @@ Result<std::vector<OrphanWord>> left_words(const std::string& folder) {
   if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) && !file.eof())
     return Status(StatusCode::kUnavailable, "cannot read " + path, EIO);
   bytes.resize(static_cast<std::size_t>(file.gcount()));
-  OrphanWord word;
-  // Behind one that was torn the next begins anywhere.
-  for (std::size_t at = 0; at + sizeof word <= bytes.size();) {
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    at += word.is_whole() ? sizeof word : 1;
-    if (word.is_whole()) words.push_back(word);
-  }
-  CAIRN_DCHECK(words.size() <= bytes.size() / sizeof word);
-  return words;
+  return whole_words(bytes);
 }
 
 Status forget_words(const std::string& folder) {

@@ -6,12 +6,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "memory/flush/orphan_words.h"
 
 namespace cairn::durable {
+
+// The whole words among the bytes of such a file, in their order.
+std::vector<OrphanWord> whole_words(std::string_view bytes);
 
 // Empty where no program has said any. Errors: kInvalid: something else has the name of the file;
 // those of the file.

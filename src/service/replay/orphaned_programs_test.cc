@@ -20,6 +20,7 @@
 #include "memory/flush/orphan_words.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/left_programs.h"
+#include "service/durable_log/program_note.h"
 #include "service/replay/left_words.h"
 #include "service/replay/testing/lost_names.h"
 
@@ -221,6 +222,17 @@ TEST_F(OrphanedPrograms, AFileThatIsGoneWithoutACrashIsSavedElsewhere) {
   ASSERT_EQ(report.files.size(), 1u);
   EXPECT_EQ(report.files[0].outcome, Outcome::kRescued);
   EXPECT_FALSE(fs::exists(store("removed")));
+}
+
+TEST_F(OrphanedPrograms, NoMoreIsReadOfANoteThanANoteHas) {
+  begin();
+  ::close(noted_memory());
+  EXPECT_TRUE(is_of_this_start(folder()));
+  const std::string path = folder() + "/programs";
+  std::string line;
+  std::getline(std::ifstream(path) >> std::ws, line);
+  std::ofstream(path) << std::string(kProgramNoteBytesMax, ' ') << line;
+  EXPECT_FALSE(is_of_this_start(folder()));
 }
 
 // What somebody else has put there in its place.
