@@ -91,8 +91,12 @@ class NodeMemory {
   const BlockCatalog& catalog() const { return catalog_; }
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
-  // False when the service is dead and none has followed it.
-  bool is_served() const { return owners().has_owner(ClientSlot::kOfService); }
+  // False when the service is dead and none has followed it. One that leaves answers nobody any
+  // more, and neither does a rescue.
+  bool is_served() const {
+    return owners().has_owner(ClientSlot::kOfService) &&
+           service_board().detached.load() == ServiceBoard::kAttached;
+  }
   // A waiter that the service has not answered calls this: it finds out whether the service is dead
   // for good.
   void look_after_service() const { owners().look_after_last(ClientSlot::kOfService); }
