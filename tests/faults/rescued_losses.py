@@ -43,6 +43,10 @@ if "mapped" in how: mapping = mmap.mmap(file, 0)
 if "closed" in how: os.close(file)
 open(work + "/ready", "w").close()
 wait_for("end")
+try:
+    if "again" in how: os.fsync(file)
+except OSError as error:
+    open(work + "/failed", "w").write(os.strerror(error.errno))
 """
 
 
@@ -108,15 +112,26 @@ class Scene:
         need_status(self.run, 0, self.work)
         need(not (self.work / "state/cairn/rescue").exists(), "there was nothing to save")
 
-    def need_named(self):
-        """The run ends with 74, and the rescue's list has the file as one that may have lost bytes."""
+    def listed(self):
+        """The run ends with 74. Where the rescue has saved files, and what its list says of this one."""
         (self.work / "end").touch()
         need_status(self.run, EXIT_NOT_STORED, self.work)
         found = re.search(r"listed in (\S+)/list", messages(self.work))
         need(found and "NOT STORED" in messages(self.work), f"no list: {messages(self.work)}")
-        rows = [line.split("\t") for line in (Path(found.group(1)) / "list").read_text().splitlines()[1:]]
-        lost = [row for row in rows if row[8] == str(self.store.path / "f") and row[2] == "-"]
+        directory = Path(found.group(1))
+        rows = [line.split("\t") for line in (directory / "list").read_text().splitlines()[1:]]
+        return directory, [row for row in rows if row[8] == str(self.store.path / "f")]
+
+    def need_named(self):
+        """The list has the file as one that may have lost bytes."""
+        _, rows = self.listed()
+        lost = [row for row in rows if row[2] == "-"]
         need(lost and "lost" in lost[0][9], f"it does not say that the file has lost bytes: {rows}")
+
+    def need_saved(self):
+        directory, rows = self.listed()
+        need(rows and all(row[2] != "-" for row in rows), f"it says that bytes are lost: {rows}")
+        need((directory / rows[0][2]).read_bytes() == CONTENT, "what is saved is something else")
 
 
 def scene_the_tiers_have_all_of_it(scene):
@@ -138,10 +153,12 @@ def scene_the_tiers_have_nothing_of_it(scene):
 
 
 def scene_the_log_has_all_of_it(scene):
-    """The same, and the program has made the file durable: its log keeps it, and recovery brings it back."""
+    """The same, and the program has made the file durable: its log keeps it, and recovery brings it back. That the
+    program syncs what the store has now makes nothing else durable."""
     scene.tier.mkdir(mode=0o700)
-    scene.die_in_an_fsync("synced", "evicted", ram="4M", options=["--tier", f"{scene.tier}:64M:durable"])
+    scene.die_in_an_fsync("synced", "evicted", "again", ram="4M", options=["--tier", f"{scene.tier}:64M:durable"])
     scene.need_named()
+    need((scene.work / "failed").exists(), "an fsync has said that the file is durable")
     recovered = ask("recover", str(scene.tier))
     need(recovered.status == 0, f"cairn recover: {recovered} {recovered.output} {recovered.errors}")
     need(scene.behind.read_bytes() == CONTENT, "the log has forgotten it")
@@ -155,7 +172,7 @@ def scene_the_service_has_heard_of_a_loss(scene):
 
 
 def scene_a_rescue_dies_in_an_fsync(scene):
-    """The next rescue does not touch the file, and says that it may have lost bytes."""
+    """The next rescue does not touch the file in its store, and saves what the tiers have of it."""
     scene.launch()
     scene.wait_until_stored()
     scene.store.obey("fsync hang /f")
@@ -166,7 +183,7 @@ def scene_a_rescue_dies_in_an_fsync(scene):
     for rescue in rescues_of(keeper):
         os.kill(rescue, signal.SIGKILL)
     scene.lose_unheard()
-    scene.need_named()
+    scene.need_saved()
 
 
 def rescues_of(keeper):

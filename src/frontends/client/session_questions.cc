@@ -16,7 +16,7 @@ bool Session::ask(const protocol::Question& question, int* error) const {
       return true;
     // Another node of the same name may listen by now, for which our numbers mean other files.
     memory_.look_after_service();
-    if (!memory_.is_served()) return false;
+    if (!memory_.has_service()) return false;
   }
   return ask_over_socket(socket_path_, question, error);
 }

@@ -41,7 +41,7 @@ bool notice_lost_node() {
   const NodeMemory& memory = session.memory();
   memory.look_after_service();
   // A node that has left in order has stored everything itself.
-  if (memory.is_served() || is_orphaned.exchange(true)) return false;
+  if (memory.has_service() || is_orphaned.exchange(true)) return false;
   if (session.actor_if_any() == nullptr) return false;
   detach(memory);
   return true;

@@ -211,6 +211,22 @@ TEST_F(FlushAlone, WithoutAWordItIsNotDurable) {
   EXPECT_EQ(words(), sizeof(OrphanWord));
 }
 
+// The store has lost bytes that no tier has: what it can make durable is not all of the file.
+TEST_F(FlushAlone, WhatOnlyTheLogHasStaysThere) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  object().log_trouble.store(kLogLost);
+  EXPECT_EQ(sync_object(access(), true, nullptr), -EIO);
+  object().log_trouble.store(0);
+  object().note_trouble(kBytesLost, true);
+  EXPECT_EQ(sync_object(access(), true, nullptr), -EIO);
+  put(BlockNumber{1}, std::string(kPageBytes, 'c'));
+  leave_log_if_alone(access());
+  EXPECT_EQ(words(), 0u);
+  object().note_trouble(kBytesLost, false);
+  EXPECT_EQ(sync_object(access(), true, nullptr), 0);
+  EXPECT_EQ(words(), sizeof(OrphanWord));
+}
+
 // Answers without having done anything, as one does who finds nothing dirty.
 class AnsweringService final : public testing::AcceptingService {
  public:

@@ -264,7 +264,7 @@ bool has_service_made_durable(const ObjectAccess& access) {
                           object.handling().mode != BufferingMode::kSync;
   const int error = is_of_node ? access.service.request_durable(access.index)
                                : access.service.request_flush(access.index, true);
-  // An answer without a service says that nothing is dirty.
+  // One that leaves says no more than that nothing is dirty.
   return error == 0 && access.actor.memory->is_served();
 }
 
@@ -341,7 +341,8 @@ int store_alone(const ObjectAccess& access) {
 int flush_by_itself(const ObjectAccess& access) {
   if (!is_left_in_log(access)) return flush_alone(access);
   const int result = store_alone(access);
-  if (result == 0) (void)void_in_log(*access.actor.memory, access.index);
+  if (result == 0 && !access.object().is_log_needed())
+    (void)void_in_log(*access.actor.memory, access.index);
   return result;
 }
 
@@ -387,6 +388,7 @@ int leave_log(const ObjectAccess& access) {
   const int result = store_alone(access);
   if (result != 0) return result;
   CAIRN_CRASH_POINT("orphan.stored");
+  if (access.object().is_log_needed()) return -EIO;
   return void_in_log(memory, access.index) == 0 ? 0 : -EIO;
 }
 

@@ -228,6 +228,8 @@ struct Object {
   // Whether the durable log may have records of it, which a crash would replay: what changes the
   // file past the log is to be told to the service.
   bool is_in_log() const { return log_position.load(std::memory_order_seq_cst) != 0; }
+  // The log may have bytes of it that the store has lost and no tier has.
+  bool is_log_needed() const { return log_trouble.load() != 0 || is_in_trouble(kBytesLost); }
   // Whether an fsync of it is the log's business.
   bool is_made_durable_by_log() const {
     const bool is_of_node = durability.load(std::memory_order_relaxed) == Durability::kNode &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of programs that have outlived their node, in the folder of its durable log: the store has
 // all of this file, durably, so what the log has of it up to then is void. Nobody else could say so
-// when service and keeper are dead.
+// when service and keeper are dead; and beside a service that leaves, or a rescue, nobody answers.
 //
 //   a surviving program   stores all of a file by itself, and flushes it; says so
 //                         (memory/buffer/object_lifecycle.h, leave_log)

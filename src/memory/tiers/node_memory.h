@@ -91,11 +91,12 @@ class NodeMemory {
   const BlockCatalog& catalog() const { return catalog_; }
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
-  // False when the service is dead and none has followed it. One that leaves answers nobody any
-  // more, and neither does a rescue.
+  // False when the service is dead and neither another one nor a rescue has followed it.
+  bool has_service() const { return owners().has_owner(ClientSlot::kOfService); }
+  // There is one that takes what clients write. One that leaves does not, and neither does a
+  // rescue: clients make durable by themselves what they write from then on.
   bool is_served() const {
-    return owners().has_owner(ClientSlot::kOfService) &&
-           service_board().detached.load() == ServiceBoard::kAttached;
+    return has_service() && service_board().detached.load() == ServiceBoard::kAttached;
   }
   // A waiter that the service has not answered calls this: it finds out whether the service is dead
   // for good.

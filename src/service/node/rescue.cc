@@ -70,6 +70,8 @@ class Rescue {
     sockets_.read();
     // Where the last rescue died of a file, that file is saved, not stored.
     RescueStore store(memory_, files_, self_, life_, fatal());
+    // Other stores do not wait for one that hangs.
+    if (store.has_unheard()) store.store_all();
     store.take_over(heritage.left->take_readable_files());
     detach_clients(memory_, Detachment::kOrphaned);
     CAIRN_CRASH_POINT("rescue.detached");

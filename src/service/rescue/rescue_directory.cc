@@ -196,7 +196,11 @@ void RescueDirectory::list(const SavedSource& source, const std::string& name,
     (range.error == 0 ? saved_bytes_ : lost_bytes_) += range.length;
   }
   const auto length = static_cast<ssize_t>(text.size());
-  if (!list_ || ::write(list_.get(), text.data(), text.size()) != length) is_durable_ = false;
+  const off_t end = list_ ? ::lseek(list_.get(), 0, SEEK_END) : -1;
+  if (list_ && ::write(list_.get(), text.data(), text.size()) == length) return;
+  is_durable_ = false;
+  // Half a line would spoil that of the next file.
+  if (end >= 0) (void)!::ftruncate(list_.get(), end);
 }
 
 bool RescueDirectory::save(const SavedSource& source) {

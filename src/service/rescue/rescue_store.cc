@@ -76,32 +76,48 @@ void RescueStore::adopt_if_in_trouble(const UniqueFd& readable) {
   if (known_store_status(readable.get(), &status) != 0) return;
   const ObjectIndex index = memory_.objects().find(status.key);
   if (index == ObjectIndex::kNone || index == fatal_ || !is_in_trouble(index)) return;
-  at_work_on(index, kSyncBytes, [&] { files_.adopt_stored(readable); });
+  at_work_on(index, 0, [&] { files_.adopt_stored(readable); });
 }
 
 void RescueStore::take_over(const std::vector<UniqueFd>& readable) {
   for (const UniqueFd& fd : readable) adopt_if_in_trouble(fd);
-  const std::uint32_t used = std::min(memory_.objects().used(), memory_.objects().capacity());
-  for (std::uint32_t number = 1; number < used; ++number) {
-    const auto index = static_cast<ObjectIndex>(number);
+  for (const ObjectIndex index : in_trouble()) {
     Object& object = memory_.objects().at(index);
-    // A fatal one keeps its mark, and lost() names it.
-    const bool is_unheard = is_in_trouble(index) && object.is_in_trouble(kSyncUnderWay);
-    if (!is_unheard || index == fatal_) continue;
-    at_work_on(index, kSyncBytes, [&] {
-      if (!writer_.store_unheard(index)) object.note_trouble(kBytesLost, true);
+    if (!object.is_in_trouble(kSyncUnderWay)) continue;
+    const auto settle = [&](bool is_whole) {
+      if (!is_whole) object.note_trouble(kBytesLost, true);
       object.note_trouble(kSyncUnderWay, false);
-    });
+    };
+    // Dirty, it is saved.
+    if (index == fatal_) {
+      settle(writer_.redirty_in_tiers(index));
+    } else {
+      at_work_on(index, 0, [&] { settle(writer_.store_unheard(index)); });
+    }
   }
 }
 
-std::vector<ObjectIndex> RescueStore::lost() const {
+std::vector<ObjectIndex> RescueStore::in_trouble() const {
   std::vector<ObjectIndex> all;
   const std::uint32_t used = std::min(memory_.objects().used(), memory_.objects().capacity());
   for (std::uint32_t number = 1; number < used; ++number) {
     const auto index = static_cast<ObjectIndex>(number);
-    if (is_in_trouble(index) && !is_known_to_have_no_name(files_.find(index))) all.push_back(index);
+    if (is_in_trouble(index)) all.push_back(index);
   }
+  return all;
+}
+
+bool RescueStore::has_unheard() const {
+  const std::vector<ObjectIndex> all = in_trouble();
+  return std::any_of(all.begin(), all.end(), [&](ObjectIndex index) {
+    return memory_.objects().at(index).is_in_trouble(kSyncUnderWay);
+  });
+}
+
+std::vector<ObjectIndex> RescueStore::lost() const {
+  std::vector<ObjectIndex> all = in_trouble();
+  std::erase_if(all,
+                [&](ObjectIndex index) { return is_known_to_have_no_name(files_.find(index)); });
   return all;
 }
 

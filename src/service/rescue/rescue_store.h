@@ -33,6 +33,8 @@ class RescueStore {
   RescueStore(const NodeMemory& memory, StoreFiles& files, Owner self, KeptLife& life,
               ObjectIndex fatal);
 
+  // Files of which nobody has heard whether the dead service's last fsync has failed.
+  bool has_unheard() const;
   // Makes dirty again what the store may not have kept: of the dead service's last fsync nobody has
   // heard (service/write_back/store_writer.h). While clients write into the tiers still.
   // `readable`: descriptors of closed files that it has left.
@@ -52,6 +54,7 @@ class RescueStore {
  private:
   bool is_owed(ObjectIndex index) const;
   bool is_in_trouble(ObjectIndex index) const;
+  std::vector<ObjectIndex> in_trouble() const;
   void adopt_if_in_trouble(const UniqueFd& readable);
   // A rescue that dies of the work, or in it, is followed by one that leaves the object out.
   void at_work_on(ObjectIndex index, std::uint64_t bytes, const std::function<void()>& work);

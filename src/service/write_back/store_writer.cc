@@ -317,6 +317,18 @@ Fate StoreWriter::restore(const ClosedFile& file, int fd) {
   return is_safe ? Fate::kDirtyAgain : Fate::kLost;
 }
 
+bool StoreWriter::redirty_in_tiers(ObjectIndex index) { return redirty_in_tiers(left_file(index)); }
+
+bool StoreWriter::redirty_in_tiers(const ClosedFile& file) {
+  Actor actor = make_actor(0);
+  redirty_object(actor, file.object);
+  // A flush that began after the first note of the failure may have found nothing dirty.
+  memory_.objects().at(file.object).note_sync_failure();
+  const bool is_whole = file.stored.in_tiers(memory_, file.object) == StoredRanges::Residency::kAll;
+  actor.drop_leases();
+  return is_whole;
+}
+
 StoreWriter::Redirtied StoreWriter::redirty(const ClosedFile& file, int fd) {
   // 1. The pages can be stored only through a descriptor.
   if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
@@ -325,13 +337,8 @@ StoreWriter::Redirtied StoreWriter::redirty(const ClosedFile& file, int fd) {
   if (kept == nullptr) return Redirtied::kUnreachable;
   if (is_changed_outside(object, *kept)) return Redirtied::kChanged;
   // 2. They turn dirty.
-  Actor actor = make_actor(0);
-  redirty_object(actor, file.object);
-  // 3. A flush that began after the first note of the failure may have found nothing dirty.
-  object.note_sync_failure();
-  const bool is_whole = file.stored.in_tiers(memory_, file.object) == StoredRanges::Residency::kAll;
-  actor.drop_leases();
-  // 4. Until something of it was dirty, its descriptor might have been dropped.
+  const bool is_whole = redirty_in_tiers(file);
+  // 3. Until something of it was dirty, its descriptor might have been dropped.
   if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
   return is_whole ? Redirtied::kAll : Redirtied::kPart;
 }

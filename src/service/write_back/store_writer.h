@@ -52,6 +52,8 @@ class StoreWriter final : private SyncListener {
   // The same for one object whose fsync was under way (kSyncUnderWay, which the caller clears).
   // Returns false where bytes may be lost, because the tiers do not have all of it.
   bool store_unheard(ObjectIndex object);
+  // Without asking the store of anything. Returns whether the tiers have all of the object.
+  bool redirty_in_tiers(ObjectIndex object);
 
   // Whether the object has anything that only the store can take over.
   static bool needs_store(const Object& object);
@@ -92,6 +94,7 @@ class StoreWriter final : private SyncListener {
   // After a failure: what the tiers have of the file is dirty again. `fd`: of the file, or -1.
   Fate restore(const ClosedFile& file, int fd);
   ClosedFile left_file(ObjectIndex object) const;
+  bool redirty_in_tiers(const ClosedFile& file);
   enum class Redirtied : std::uint8_t {
     kUnreachable,  // nobody may open it for writing, or it is not found
     kChanged,      // another program has changed it since: its bytes are not overwritten
