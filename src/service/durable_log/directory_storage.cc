@@ -45,6 +45,8 @@ class DirectoryFile final : public LogFile {
                     POSIX_FADV_WILLNEED);
   }
 
+  void let_go() override { ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED); }
+
   int write(std::span<const std::byte> bytes, std::uint64_t offset) override {
     std::size_t done = 0;
     while (done < bytes.size()) {

@@ -36,6 +36,8 @@ class LogFile {
     (void)offset;
     (void)bytes;
   }
+  // A hint: nothing of it will be read again.
+  virtual void let_go() {}
   // Writes all of `bytes`. Returns: 0 or -errno.
   virtual int write(std::span<const std::byte> bytes, std::uint64_t offset) = 0;
   // Returns 0 once everything written before the call is durable; else -errno, and nothing is

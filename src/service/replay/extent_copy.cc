@@ -47,11 +47,20 @@ void ExtentCopy::read_ahead(const std::vector<Piece>& pieces) {
   }
 }
 
+// A log of many gigabytes would displace what others have in the kernel's memory, and what the
+// store has not taken yet.
+void ExtentCopy::follow(LogFile* file) {
+  if (file == nullptr || file == reading_) return;
+  if (reading_ != nullptr) reading_->let_go();
+  reading_ = file;
+}
+
 bool ExtentCopy::read_record(const RecordPlace& record, std::span<std::byte> out,
                              CopyResult& result) {
   CAIRN_CHECK(out.size() == record.bytes);
   LogFile* const file = file_of(record);
   if (file == nullptr) return false;
+  follow(file);
   const std::int64_t got = file->read(out, record.at);
   if (got < 0) result.log_error = static_cast<int>(-got);
   return got == static_cast<std::int64_t>(record.bytes) &&
@@ -116,6 +125,7 @@ void ExtentCopy::produce(const std::vector<Piece>& pieces, const ChunkSink& sink
   ahead_ = 0;
   ahead_bytes_ = 0;
   kept_lsn_ = Lsn::kNone;
+  reading_ = nullptr;
   for (const Piece& piece : pieces) {
     const std::uint64_t bytes = piece.extent.end - piece.begin;
     if (ahead_bytes_ <= kAheadBytes / 2) read_ahead(pieces);

@@ -64,6 +64,7 @@ class ExtentCopy {
   void produce(const std::vector<Piece>& pieces, const ChunkSink& sink);
   LogFile* file_of(const RecordPlace& record) const;
   void read_ahead(const std::vector<Piece>& pieces);
+  void follow(LogFile* file);
   bool read_record(const RecordPlace& record, std::span<std::byte> out, CopyResult& result);
   bool append(const Piece& piece, Chunk& chunk);
   void consume(const Chunk& chunk);
@@ -81,6 +82,8 @@ class ExtentCopy {
   // The last record of which only a part was wanted.
   std::vector<std::byte> kept_;
   Lsn kept_lsn_ = Lsn::kNone;
+  // The segment that is read, in the order of the log.
+  LogFile* reading_ = nullptr;
   // How many pieces the kernel has been asked to read ahead, and how many bytes are not read yet.
   std::size_t ahead_ = 0;
   std::uint64_t ahead_bytes_ = 0;

@@ -32,6 +32,42 @@ TEST(ExtentCopy, ARecordWhoseSegmentIsGoneIsDamaged) {
   ::close(fd);
 }
 
+class CountedFile final : public LogFile {
+ public:
+  explicit CountedFile(int* let_go) : let_go_(let_go) {}
+  std::int64_t size() override { return 4096; }
+  std::int64_t read(std::span<std::byte> out, std::uint64_t) override {
+    return static_cast<std::int64_t>(out.size());
+  }
+  void let_go() override { ++*let_go_; }
+  int write(std::span<const std::byte>, std::uint64_t) override { return -EBADF; }
+  int flush() override { return -EBADF; }
+  int lock() override { return 0; }
+
+ private:
+  int* const let_go_;
+};
+
+// The kernel need not remember what was read of the log.
+TEST(ExtentCopy, ASegmentIsLetGoWhenTheNextIsRead) {
+  PendingFile file;
+  file.state.size = 3 * 4096;
+  std::vector<LogSegment> segments(3);
+  int let_go[3] = {};
+  for (std::uint32_t number = 0; number < 3; ++number) {
+    segments[number].header.segment = number + 7;
+    segments[number].file = std::make_unique<CountedFile>(&let_go[number]);
+    const std::uint64_t begin = std::uint64_t{number} * 4096;
+    file.records.push_back(
+        {.segment = number + 7, .at = 0, .bytes = 4096, .sum = 1, .lsn = Lsn{number + 3}});
+    file.extents[begin] = {.end = begin + 4096, .record = number, .skip = 0};
+  }
+  (void)ExtentCopy(1, segments, [](std::uint64_t) {}).run(file, -1);
+  EXPECT_EQ(let_go[0], 1);
+  EXPECT_EQ(let_go[1], 1);
+  EXPECT_EQ(let_go[2], 0);
+}
+
 TEST(ExtentCopy, MuchIsCopiedWhereNoThreadCanBeStarted) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody whom limits concern";
   PendingFile file;
