@@ -44,6 +44,8 @@ SCENES = [
     # The whole boxes alone are 17 MB.
     ("parts_of_gathered_boxes", [], 50_000_000),
     ("parts_of_gathered_boxes", SMALL, None),
+    # Each pass reads 64 MiB.
+    ("thirty_two_dimensions", [], 60_000_000),
 ]
 
 

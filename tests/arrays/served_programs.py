@@ -466,5 +466,19 @@ def parts_of_gathered_boxes():
             read(across)
 
 
+def thirty_two_dimensions():
+    """As many as HDF5 has. Boxes of 32 x 64 cells in each of 32 places, which lie far from each other."""
+    shape = (1,) * 20 + (2,) * 10 + (64, 128)
+    values = field(17, shape, "f8")
+    write_contiguous("a", values)
+    boxes = [(0,) * 20 + tuple(outer) + (slice(None),) * 5 + (slice(row, row + 32), slice(column, column + 64))
+             for outer in np.ndindex(2, 2, 2, 2, 2) for row in (0, 32) for column in (0, 64)]
+    with h5py.File("a", "r") as file:
+        for _ in range(3):
+            for box in boxes:
+                check((file["x"][box] == values[box]).all(), f"{box} reads as something else")
+                time.sleep(0.004)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

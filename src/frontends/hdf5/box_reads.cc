@@ -39,8 +39,6 @@ constexpr std::uint64_t kChunksMax = 64;
 // What the node has no time to hear is said again, so much of it.
 constexpr std::size_t kUntoldMax = 16;
 constexpr std::size_t kToldChunksMax = 16;
-// The node follows arrays of so many (protocol::ArrayReadMessage).
-constexpr std::size_t kDimensionsMax = 8;
 
 // Returns whether the node has heard of it.
 bool tell_box(const Dataset& dataset, const Array& array, const Box& box, bool was_kept) {
@@ -78,8 +76,7 @@ CairnRegion region_of(const Dataset& dataset, const Array& array, const Box& box
 
 std::optional<arrays::ChunkGrid> grid_of(const Dataset& dataset, const Array& array) {
   const std::size_t dimensions = array.shape().size();
-  if (dimensions > kDimensionsMax) return std::nullopt;
-  std::array<std::uint64_t, 4 * kDimensionsMax> numbers{};
+  std::array<std::uint64_t, 4 * arrays::kDimensionsMax> numbers{};
   const auto name = arrays::array_name(array.in_file());
   if (region_calls()->grid(dataset.file->source.descriptor, name.data(),
                            static_cast<std::uint32_t>(dimensions), numbers.data()) != 0)

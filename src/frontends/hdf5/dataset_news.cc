@@ -223,8 +223,8 @@ void ReadNews::describe_shape(const Dataset& dataset, hid_t transfer) {
   std::array<hsize_t, arrays::kDimensionsMax> shape{};
   const int dimensions = call.H5Sget_simple_extent_dims(space, shape.data(), nullptr);
   call.H5Sclose(space);
-  if (dimensions < 1 || dimensions > static_cast<int>(kDimensionsMax)) return;
-  for (std::size_t at = 0; at < kDimensionsMax; ++at) shape_[at] = shape[at];
+  if (dimensions < 1 || dimensions > static_cast<int>(shape.size())) return;
+  std::copy(shape.begin(), shape.end(), shape_.begin());
   const auto count = static_cast<std::size_t>(dimensions);
   if (is_sound(std::span(shape_).first(count), cell_bytes_)) dimensions_ = count;
 }
@@ -243,7 +243,7 @@ void ReadNews::describe_layout(const Dataset& dataset, hid_t transfer) {
     layout_ = arrays::Layout::kChunked;
     std::array<hsize_t, arrays::kDimensionsMax> chunk{};
     const int found = call.H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
-    for (std::size_t at = 0; at < kDimensionsMax; ++at) chunk_[at] = chunk[at];
+    std::copy(chunk.begin(), chunk.end(), chunk_.begin());
     has_chunks_ = found > 0 && static_cast<std::size_t>(found) == dimensions_ &&
                   is_sound(std::span(chunk_).first(dimensions_), 1);
   }

@@ -48,7 +48,6 @@ class ReadNews final : public Memory {
   static void tell_rest(OpenFile& file);
 
  private:
-  static constexpr std::size_t kDimensionsMax = 8;
   static constexpr std::size_t kFiltersMax = 8;
 
   // So many datasets of a file share their news among those who open them.
@@ -83,8 +82,8 @@ class ReadNews final : public Memory {
   std::uint64_t cell_bytes_ = 0;
   std::size_t dimensions_ = 0;
   bool has_chunks_ = false;
-  std::array<std::uint64_t, kDimensionsMax> shape_{};
-  std::array<std::uint64_t, kDimensionsMax> chunk_{};
+  std::array<std::uint64_t, arrays::kDimensionsMax> shape_{};
+  std::array<std::uint64_t, arrays::kDimensionsMax> chunk_{};
   std::size_t filter_count_ = 0;
   std::array<std::uint32_t, kFiltersMax> filters_{};
 };

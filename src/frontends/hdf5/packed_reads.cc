@@ -19,8 +19,6 @@ using arrays::PackedChunk;
 
 // The tiers may drop a table; a dataset whose table they do not keep is not worth more.
 constexpr unsigned kTablesMax = 8;
-// The node follows arrays of so many (protocol::PackedReadMessage).
-constexpr std::size_t kPackedDimensionsMax = 8;
 
 struct TableMaking {
   const arrays::ChunkGrid& grid;
@@ -93,8 +91,7 @@ void tell_of_packed_read(const Dataset& dataset, Array& array, const DatasetRead
                          const arrays::Box& box) {
   CAIRN_DCHECK(array.is_packed());
   const PackedArray* packed = array.packed();
-  if (packed == nullptr || packed->shape.size() > kPackedDimensionsMax ||
-      dataset.file->source.version.is_fresh != 0 || !array.keeping.is_worth())
+  if (packed == nullptr || dataset.file->source.version.is_fresh != 0 || !array.keeping.is_worth())
     return;
   // A program that reads row after row is in the same chunks for long.
   const arrays::Box places = array.grid().chunks_of(box);

@@ -31,7 +31,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 9;
+inline constexpr std::uint16_t kVersion = 10;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -165,7 +165,7 @@ struct UnservedMessage {
 // A box of an array whose cells lie in the file one behind the other. Units: cells, and bytes where
 // it says so.
 struct ArrayReadMessage {
-  static constexpr std::size_t kDimensionsMax = 8;
+  static constexpr std::size_t kDimensionsMax = 32;
   Header header{kMagic, kVersion, Type::kArrayRead};
   std::uint32_t object = 0;      // ObjectIndex of the file
   std::int32_t descriptor = -1;  // the client's own number of it
@@ -227,7 +227,7 @@ struct Flushed {
   std::uint32_t value = 0;  // kKeepThrough with a description: O_APPEND, if that is its flag
 };
 
-inline constexpr std::size_t kMessageBytesMax = 512;
+inline constexpr std::size_t kMessageBytesMax = 1280;
 
 // A message is its bytes: it fits the buffers of both sides and begins with its header.
 template <typename Message>

@@ -24,7 +24,7 @@ struct ArrayName {
 // Cells, in each dimension: of a chunk, of the ghost zones before and behind it, and where some
 // chunk begins (policy/arrays/chunk_grid.h).
 struct GridNumbers {
-  static constexpr unsigned kDimensionsMax = 8;
+  static constexpr unsigned kDimensionsMax = 32;
   using Row = std::array<std::uint64_t, kDimensionsMax>;
 
   std::uint32_t dimensions = 0;

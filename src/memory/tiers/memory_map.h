@@ -23,7 +23,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 26;
+inline constexpr std::uint32_t kLayoutVersion = 27;
 
 // The begin of the control segment. The service writes it once, before anybody attaches; each
 // client compares it when it attaches.

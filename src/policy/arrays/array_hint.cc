@@ -87,11 +87,6 @@ Status ArrayHint::check() const {
                                       " numbers and ghost has " + std::to_string(ghost.size()) +
                                       ": give one for each dimension"};
   }
-  if (chunk.size() > kArrayDimensionsMax) {
-    return {StatusCode::kInvalid, "chunk has " + std::to_string(chunk.size()) +
-                                      " numbers: HDF5 reads arrays of more than " +
-                                      std::to_string(kArrayDimensionsMax) + " dimensions"};
-  }
   return ChunkGrid::of(chunk, shape()).status();
 }
 
@@ -107,7 +102,10 @@ Result<ArrayHint> parse_array_hint(const std::string& text) {
     const bool is_chunk = word.starts_with("chunk=");
     if (!is_chunk && !word.starts_with("ghost=")) break;
     const auto numbers = numbers_of(word.substr(word.find('=') + 1));
-    if (!numbers) return wrong("\"" + std::string(word) + "\" has no list of numbers");
+    if (!numbers) {
+      return wrong("\"" + std::string(word) + "\" has no list of up to " +
+                   std::to_string(kDimensionsMax) + " numbers");
+    }
     Coordinates& place = is_chunk ? hint.chunk : hint.ghost;
     if (place.size() != 0) return wrong("\"" + std::string(word) + "\" is there twice");
     place = *numbers;

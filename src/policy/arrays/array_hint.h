@@ -17,9 +17,6 @@ namespace cairn::arrays {
 struct ArrayHint {
   static constexpr std::size_t kTextMax = 8192;  // bytes: two paths, and the numbers
 
-  // The node gathers boxes of arrays of so many dimensions.
-  static constexpr std::size_t kArrayDimensionsMax = 8;
-
   std::string text;     // as it was written
   std::string file;     // a path, or a pattern of paths; without a slash, of names
   std::string dataset;  // its path in the file

@@ -52,7 +52,7 @@ TEST_F(ArrayMessages, ABoxIsOneOfItsArray) {
   };
   EXPECT_TRUE(is_malformed([](auto& it) { it.object = kFreeFile; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 0; }));
-  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 9; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 33; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.cell_bytes = 0; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.was_kept = 2; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.count[0] = 0; }));
@@ -74,7 +74,7 @@ TEST_F(ArrayMessages, APackedBoxIsOfAnArrayThatMayBeUnpacked) {
   const std::vector<void (*)(protocol::PackedReadMessage*)> damages = {
       [](auto* it) { it->object = kFreeFile; },
       [](auto* it) { it->dimensions = 0; },
-      [](auto* it) { it->dimensions = 9; },
+      [](auto* it) { it->dimensions = 33; },
       [](auto* it) { it->filters[0] = 0; },
       [](auto* it) { it->filters[0] = 1; },  // twice
       [](auto* it) { it->filters[2] = 4; },
@@ -111,7 +111,7 @@ TEST_F(ArrayMessages, NewsOfAnArrayAreOfOneThatMayBe) {
   EXPECT_EQ(told->news.all_left(), 3u);
   const std::vector<void (*)(protocol::ArrayNewsMessage*)> damages = {
       [](auto* news) { news->object = kFreeFile; },
-      [](auto* news) { news->dimensions = 9; },
+      [](auto* news) { news->dimensions = 33; },
       [](auto* news) { news->has_chunks = 2; },
       [](auto* news) { news->layout = 3; },
       [](auto* news) { news->layout = 1; },  // has no chunks

@@ -18,7 +18,7 @@ using arrays::ArrayHint;
 using arrays::DatasetNews;
 using arrays::LeftReason;
 
-static_assert(ArrayHint::kArrayDimensionsMax == GridNumbers::kDimensionsMax);
+static_assert(arrays::kDimensionsMax == GridNumbers::kDimensionsMax);
 
 bool is_of_file(const ArrayHint& hint, const std::string& path) {
   const bool is_path = hint.file.find('/') != std::string::npos;
