@@ -82,7 +82,7 @@ def ranks_are_readers_of_their_own():
     with Stage() as stage:
         trace = csv_trace(stage, lines)
         replay(stage, trace, "--make")
-        played = replay_buffered(stage, trace, "--verify", "--pace", "0.002")
+        played = replay_buffered(stage, trace, "--verify", "--pace", "0.004")
         assert played["opens"] == ranks and played["accesses"] == ranks * each, played
         fetched = stage.fetched()
         assert fetched["used_bytes"] >= 0.7 * ranks * each * BLOCK, fetched
