@@ -54,6 +54,19 @@ class LostFilesTest : public testing::FailedSyncNode {
   DrainOutcome full_drain() { return node::drain(memory_, *files_, *flusher_, DrainOptions()); }
 };
 
+// Nobody has heard what it has said, and the tiers have nothing of the file any more.
+TEST_F(LostFilesTest, AnFsyncHasNotFailedWhereNoWriteHas) {
+  write(0, "ours");
+  store();
+  evict(0, 4);
+  record().note_trouble(kSyncUnderWay, true);
+  const Owner self = memory_.owners().current(ClientSlot::kOfService);
+  StoreWriter writer(memory_, *files_, self, FlushOptions{}, [](const std::string&) {});
+  EXPECT_TRUE(writer.store_unheard(object_));
+  const SyncfsFails fails;
+  EXPECT_FALSE(writer.store_unheard(object_));
+}
+
 // The kernel tells the description of the file system once.
 TEST_F(LostFilesTest, AFailureThatAnotherSyncOfTheStoreHasHeardIsTheDrainsToo) {
   write(0, "ours");

@@ -16,6 +16,7 @@
 #include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "service/write_back/write_failures.h"
 
 namespace cairn::node {
 
@@ -69,6 +70,8 @@ bool StoreWriter::store_unheard(ObjectIndex index) {
   CAIRN_CHECK(memory_.objects().at(index).is_in_trouble(kSyncUnderWay));
   const ClosedFile file = left_file(index);
   if (redirty(file, -1) == Redirtied::kAll) return true;
+  const StoreFilePtr kept = files_.find(index);
+  if (kept != nullptr && has_lost_nothing(kept->fd.get())) return true;
   log_("nobody has heard whether the last fsync of " + file.path +
        " has failed, and the tiers do not have all of it");
   return false;
