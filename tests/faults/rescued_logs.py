@@ -63,7 +63,7 @@ def saved_past_a_log(work):
     """The store is full: what was fsynced lies in the durable log, and what is newer in the rescue directory. In
     whatever order `cairn rescue`, `cairn recover` and another node come, the newer bytes are there in the end."""
     for order in ("rescue, recover", "recover, rescue", "node, rescue"):
-        place = work / order.replace(", ", "-")
+        place = work / order[:6]
         tier, store = place / "tier", place / "store"
         tier.mkdir(mode=0o700, parents=True)
         store.mkdir()
