@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scenes of the fault tests share: failures, waits, the misbehaving file system, and how they are run."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -176,6 +177,19 @@ def missing_partners(heading, names):
 
 
 # ---- all of them -------------------------------------------------------------------------------------------
+
+
+def run_scenes_of_a_store(functions, prepare, heading=None):
+    """The main function of a test that has the program of the misbehaving file system as --store, and scenes after it.
+    prepare(work, program) is a context manager as that of run_scenes()."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", required=True)
+    parser.add_argument("scenes", nargs="*")
+    options = parser.parse_args()
+    if not under_cairn.have_cairn():
+        print(f"skipped: {under_cairn.CAIRN} is not built")
+        return under_cairn.SKIPPED
+    return run_scenes(functions, options.scenes, lambda work: prepare(work, options.store), heading)
 
 
 def run_scenes(functions, wanted, prepare, heading=None):

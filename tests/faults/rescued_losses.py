@@ -8,7 +8,6 @@ PROGRAM is the file system of faulty_store.c. The service's first death is its l
 what the rescue has to. Where FUSE may not be mounted the test is skipped.
 """
 
-import argparse
 import contextlib
 import os
 import re
@@ -21,7 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from scenes import (  # noqa: E402
-    EXIT_NOT_STORED, ask, launch, messages, mounted, need, need_status, processes, run_scenes, status_of, under_cairn,
+    EXIT_NOT_STORED, ask, launch, messages, mounted, need, need_status, processes, run_scenes_of_a_store,
+    status_of, under_cairn,
     wait_until)
 
 CONTENT = b"written" * 60000
@@ -204,25 +204,14 @@ def scene_a_lost_file_is_deleted(scene):
     need_status(scene.run, 0, scene.work)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--store", required=True)
-    parser.add_argument("scenes", nargs="*")
-    options = parser.parse_args()
-    if not under_cairn.have_cairn():
-        print(f"skipped: {under_cairn.CAIRN} is not built")
-        return under_cairn.SKIPPED
-
-    @contextlib.contextmanager
-    def prepare(work):
-        store = mounted(work, options.store)
-        try:
-            yield Scene(work, store)
-        finally:
-            store.close()
-
-    return run_scenes(globals(), options.scenes, prepare)
+@contextlib.contextmanager
+def prepare(work, program):
+    store = mounted(work, program)
+    try:
+        yield Scene(work, store)
+    finally:
+        store.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_scenes_of_a_store(globals(), prepare))

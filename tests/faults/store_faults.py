@@ -9,7 +9,6 @@ one. Those of files that somebody outside touches are in touched_files.py. PROGR
 faulty_store.c, which obeys a file of rules. Where FUSE may not be mounted the test is skipped.
 """
 
-import argparse
 import contextlib
 import errno
 import os
@@ -24,8 +23,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import touched_files  # noqa: E402
 from scenes import (  # noqa: E402
-    EXIT_NOT_STORED, ask, is_alive, kept_node, messages, mounted, need, need_status, output, processes, run_scenes,
-    status_of, under_cairn, wait_until)
+    EXIT_NOT_STORED, ask, is_alive, kept_node, messages, mounted, need, need_status, output, processes,
+    run_scenes_of_a_store, status_of, under_cairn, wait_until)
 from store_runs import SIZE, finish_later, pattern, start_run  # noqa: E402
 
 
@@ -387,26 +386,19 @@ def scene_a_batch_system_ends_the_job(work, store):
     need_recovered(work, store, tier, {"large": large, "late": pattern() * 4, **small})
 
 
+@contextlib.contextmanager
+def prepare(work, program):
+    store = mounted(work, program)
+    try:
+        yield work, store
+    finally:
+        store.close()
+
+
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--store", required=True)
-    parser.add_argument("scenes", nargs="*")
-    options = parser.parse_args()
-    if not under_cairn.have_cairn():
-        print(f"skipped: {under_cairn.CAIRN} is not built")
-        return under_cairn.SKIPPED
-
-    @contextlib.contextmanager
-    def prepare(work):
-        store = mounted(work, options.store)
-        try:
-            yield work, store
-        finally:
-            store.close()
-
     scenes = {name: lambda stage, scene=scene: scene(*stage)
               for name, scene in {**globals(), **vars(touched_files)}.items() if name.startswith("scene_")}
-    return run_scenes(scenes, options.scenes, prepare, "The store, row by row")
+    return run_scenes_of_a_store(scenes, prepare, "The store, row by row")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ The tier's pool file lies in the file system of faulty_store.c (PROGRAM), which 
 is sound. Where FUSE may not be mounted the test is skipped.
 """
 
-import argparse
 import contextlib
 import errno
 import os
@@ -20,8 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from scenes import (  # noqa: E402
-    EXIT_NOT_STORED, Failure, ask, kept_node, launch, messages, mounted, need, need_status, output, run_scenes,
-    status_of, under_cairn, wait_until)
+    EXIT_NOT_STORED, Failure, ask, kept_node, launch, messages, mounted, need, need_status, output,
+    run_scenes_of_a_store, status_of, under_cairn, wait_until)
 
 PAGE = 4096
 BLOCK = 65536
@@ -379,15 +378,8 @@ def scene_the_log_of_a_durable_tier_cannot_be_voided(machine):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--store", required=True)
-    parser.add_argument("scenes", nargs="*")
-    options = parser.parse_args()
-    if not under_cairn.have_cairn():
-        print(f"skipped: {under_cairn.CAIRN} is not built")
-        return under_cairn.SKIPPED
-    return run_scenes(globals(), options.scenes, lambda work: contextlib.closing(Machine(work, options.store)),
-                      "A tier, row by row")
+    return run_scenes_of_a_store(globals(), lambda work, program: contextlib.closing(Machine(work, program)),
+                                 "A tier, row by row")
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ TEST_F(FlushAlone, WhatOnlyTheLogHasStaysThere) {
   EXPECT_EQ(words(), sizeof(OrphanWord));
 }
 
-// Answers without having done anything, as one does who finds nothing dirty.
+// This service does nothing, and says that it has done what it was asked for.
 class AnsweringService final : public testing::AcceptingService {
  public:
   int request_flush(ObjectIndex, bool) override { return 0; }

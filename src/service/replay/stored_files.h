@@ -17,8 +17,8 @@ namespace cairn::durable {
 using IsStored = std::function<bool(const FileIdentity&)>;
 
 // Names go as well, unless an earlier start of the machine has left them, or they mean files that
-// were not stored. Returns: how many files and directories the log still has something of, whoever
-// left it. Errors: as recover().
+// were not stored. Returns: the number of files and directories that still have records in the log,
+// of any node. Errors: as recover().
 Result<std::uint64_t> forget_stored(const std::string& tier_directory, const IsStored& is_stored);
 
 }  // namespace cairn::durable

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file system says of failed writes to somebody who has not heard of them.
+// A file system tells of failed writes, also those who have not heard of them.
 //
 // Thread safety: any thread. Ownership: none.
 #pragma once
