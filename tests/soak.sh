@@ -57,7 +57,7 @@ part "differential, RAM and file tier" python3 tests/differential/run.py --seed 
 part "differential, every mode and policy" python3 tests/differential/run.py --configurations all \
   --seed $((seed + 2 * scripts)) --seeds $mode_seeds --ops $mode_operations --ram 1M
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 14400
-part "crash points" python3 tests/faults/crash_points.py --kills "${CAIRN_SOAK_KILLS:-$crash_kills}" \
+part "crash points" python3 tests/faults/crash_points.py --kills "${CAIRN_SOAK_KILLS:-$crash_kills}" --jobs 4 \
   --seconds $crash_seconds --seed "$seed"
 # 20,000 with each size of the tiers.
 part "selections of datasets" python3 tests/arrays/selections.py --selections $selections --seed "$seed"

@@ -4,7 +4,7 @@
 by SIGKILL, at the first visit, the second and later ones, in several workloads. Acknowledged bytes are all there
 afterwards, nothing hangs, and the exit status is true.
 
-    crash_points.py --worker PROGRAM [--kills 240] [--seconds 110] [--seed S] [--only PREFIX] [--list]
+    crash_points.py --worker PROGRAM [--kills 240] [--seconds 110] [--jobs 1] [--seed S] [--only PREFIX] [--list]
 
 The points are read from the programs as they were built, so a new one is tried without being named here. One that no
 workload visits is reported; it is an error when it is in none of the lists below.
@@ -196,33 +196,37 @@ class Driver:
     def __init__(self, options):
         self.options, self.draw = options, random.Random(options.seed)
         self.work = under_cairn.work_directory("crash-points")
-        self.page = Page(self.work / "page")
         self.number, self.kills, self.visited = 0, 0, {}
-        self.natives, self.killed = {}, set()
+        self.natives, self.killed, self.failures = {}, set(), []
+        self.lock = threading.Lock()  # of what all jobs count and draw
         self.workloads = [each for each in WORKLOADS if shutil.which(NEEDS.get(each, "sh"))]
 
     def stage(self, workload):
-        self.number += 1
-        return Stage(self.work, self.options, workload, self.number)
+        with self.lock:
+            self.number += 1
+            number = self.number
+        return Stage(self.work, self.options, workload, number)
 
     def learn(self):
         """Which points a workload visits, and how often; with a death of the service and without. Some lie on a way
         that a workload takes only if it meets another process in time: on a busy machine it has three tries."""
+        page = Page(self.work / "page")
         for _ in range(3):
-            self.learn_once()
+            self.learn_once(page)
             if not self.unvisited():
                 break
+        page.close()
 
-    def learn_once(self):
+    def learn_once(self, page):
         for workload in self.workloads:
             native = self.stage(workload)
             self.natives[workload] = (native, native.native())
             ways = [(NOBODY_FIRST, 1000000), (SERVICE_FIRST, 1000000), (SERVICE_FIRST, 1)]
             for first, deaths_max in ways + [(NODE_FIRST, 1)] * (workload is durable_records):
                 stage = self.stage(workload)
-                self.page.choose("", 0, CLIENT)
-                stage.run(self.page, deaths_max, first)
-                for key, visits in self.page.visits().items():
+                page.choose("", 0, CLIENT)
+                stage.run(page, deaths_max, first)
+                for key, visits in page.visits().items():
                     if visits:
                         known = self.visited.setdefault(key, {})
                         known[workload] = max(known.get(workload, 0), visits)
@@ -253,34 +257,46 @@ class Driver:
             seen.add(case[:2])
         return first + later
 
+    def turns(self, cases):
+        """All cases in turn, then again and again at any visit. Taken with the lock only."""
+        while cases:
+            yield from cases
+            cases = [self.at_any_visit(case) for case in cases]
+            self.draw.shuffle(cases)
+
     def at_any_visit(self, case):
         name, side, workload, _, company = case
         return name, side, workload, self.draw.randint(1, self.visited[(name, side)][workload]), company
 
-    def kill_at(self, name, side, workload, visit, company):
+    def kill_at(self, page, case):
+        name, side, workload, visit, company = case
         others = ("", ", with its keeper", ", with everybody")[company]
         said = f"{name} of the {SIDES[side]}, visit {visit}{others}, in {workload.__name__}"
         is_rescue = name.startswith("rescue.")
         stage = self.stage(workload)
-        self.page.choose(name, visit, side, company != ALONE)
+        page.choose(name, visit, side, company != ALONE)
         try:
             first = SERVICE_FIRST if name.startswith(AFTER_A_DEATH) else NOBODY_FIRST
             if name.startswith(ALONE_IN_THE_WORLD):
                 first = NODE_FIRST
-            stage.run(self.page, 1 if is_rescue else 1000000, first, company)
+            stage.run(page, 1 if is_rescue else 1000000, first, company)
         except AssertionError as problem:
             raise AssertionError(f"{said}: {problem}; {stage.work}") from None
-        deaths = self.page.deaths()
-        if self.kills // PROGRESS_KILLS != (self.kills + deaths) // PROGRESS_KILLS:
-            print(f"{self.kills + deaths} kills", flush=True)
-        self.kills += deaths
-        if deaths:
-            self.killed.add((name, side))
+        deaths = page.deaths()
+        self.count(deaths, (name, side))
         # Nobody is left who could store what nobody has open any more.
         is_alone = first == NODE_FIRST or \
             (side == SERVICE and deaths and (company != ALONE or name.startswith("keeper.")))
         self.judge(stage, said, (side, deaths, is_alone, is_rescue))
         under_cairn.remove(stage.work)
+
+    def count(self, deaths, point):
+        with self.lock:
+            if self.kills // PROGRESS_KILLS != (self.kills + deaths) // PROGRESS_KILLS:
+                print(f"{self.kills + deaths} kills", flush=True)
+            self.kills += deaths
+            if deaths:
+                self.killed.add(point)
 
     def judge(self, stage, said, death):
         side, deaths, is_alone, is_rescue = death or (None, 0, False, False)
@@ -313,25 +329,36 @@ class Driver:
         differences = stage.differences(native)
         assert not differences, f"{said}: {differences}"
 
+    def work_off(self, number, turns, until):
+        """One of the jobs that kill side by side, each with runs and a page of its own."""
+        page = Page(self.work / f"page-{number}")
+        while True:
+            with self.lock:
+                is_done = self.kills >= self.options.kills or time.monotonic() >= until
+                case = None if is_done else next(turns, None)
+            if case is None:
+                break
+            try:
+                self.kill_at(page, case)
+            except Exception as problem:  # a job that ends for another reason would be missed by nobody
+                with self.lock:
+                    self.failures.append(str(problem) or repr(problem))
+                    print(f"FAILED: {self.failures[-1]}", flush=True)
+        page.close()
+
     def run(self):
         began = time.monotonic()
         self.learn()
-        cases, failures = self.cases(), []
-        turn = 0
-        while cases and self.kills < self.options.kills and time.monotonic() - began < self.options.seconds:
-            if turn == len(cases):
-                # At any visit from here on.
-                turn, cases = 0, [self.at_any_visit(case) for case in cases]
-                self.draw.shuffle(cases)
-            try:
-                self.kill_at(*cases[turn])
-            except AssertionError as problem:
-                failures.append(str(problem))
-                print(f"FAILED: {problem}", flush=True)
-            turn += 1
+        cases = self.cases()
+        work = (self.turns(cases), began + self.options.seconds)
+        jobs = [threading.Thread(target=self.work_off, args=(number, *work)) for number in range(self.options.jobs)]
+        for job in jobs:
+            job.start()
+        for job in jobs:
+            job.join()
         print(f"{self.kills} kills at {len(self.killed)} of {len({case[:2] for case in cases})} points, "
               f"{time.monotonic() - began:.0f} s")
-        return failures + self.unvisited()
+        return self.failures + self.unvisited()
 
     def unvisited(self):
         if self.options.only:
@@ -348,6 +375,7 @@ def main():
     parser.add_argument("--worker", type=Path, default=under_cairn.BUILD / "tests/cairn_crash_worker")
     parser.add_argument("--kills", type=int, default=240)
     parser.add_argument("--seconds", type=float, default=110)
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", help="points whose names begin so")
     parser.add_argument("--list", action="store_true")
@@ -363,7 +391,6 @@ def main():
     print(f"seed {options.seed}", flush=True)
     driver = Driver(options)
     failures = driver.run()
-    driver.page.close()
     for failure in failures:
         print("FAILED:", failure)
     if failures:

@@ -31,6 +31,7 @@ import under_cairn  # noqa: E402
 
 MAGIC, RECORD, LOG_RECORD, SLOTS, WORKERS_MAX = 0xCA1712EC, 3000, 200, 40, 8
 HEADER = struct.Struct("<IIIIQII")
+NO_CHECKSUM = bytes(4)
 ANNOUNCED = struct.Struct("<IIQ")
 OWN, SHARED, LOG, STREAM = range(4)
 INTENT = 1 << 63
@@ -39,7 +40,7 @@ GROWTH_KIB_MAX, DESCRIPTORS_MAX, MANY_KILLS = 1024, 4, 1000
 THREADS_MAX = 2  # more than when warm: one or two answer a question at that moment
 LOG_BYTES_MAX = (4 << 20) + (16 << 10)  # the service cuts its log there (kLogBytesMax), after a line or two
 LOG_BYTES_PER_KILL_MAX = 64  # less than a line
-APPENDED_BYTES_MAX = 32 << 20
+APPENDED_BYTES_MAX = 8 << 20
 
 
 class Ledger:
@@ -53,8 +54,7 @@ class Ledger:
 
     def take(self, worker, data):
         pending = None
-        for at in range(0, len(data) - len(data) % ANNOUNCED.size, ANNOUNCED.size):
-            file, slot, version = ANNOUNCED.unpack_from(data, at)
+        for file, slot, version in ANNOUNCED.iter_unpack(data[:len(data) - len(data) % ANNOUNCED.size]):
             if version & INTENT:
                 pending = (file, slot, version & ~INTENT)
                 continue
@@ -89,10 +89,11 @@ def parse(record):
     if len(record) < HEADER.size:
         return None
     magic, worker, file, slot, version, size, checksum = HEADER.unpack_from(record)
-    if magic != MAGIC or size > len(record):
+    if magic != MAGIC or not HEADER.size <= size <= len(record):
         return None
-    zeroed = record[:HEADER.size - 4] + b"\0\0\0\0" + record[HEADER.size:size]
-    return (worker, file, slot, version) if zlib.crc32(zeroed) == checksum else None
+    # As if the checksum in it were zero.
+    before = zlib.crc32(NO_CHECKSUM, zlib.crc32(record[:HEADER.size - 4]))
+    return (worker, file, slot, version) if zlib.crc32(record[HEADER.size:size], before) == checksum else None
 
 
 def check_slots(directory, ledger):
