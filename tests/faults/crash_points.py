@@ -142,7 +142,7 @@ class Stage:
         process = subprocess.Popen(line, cwd=self.data, env=environment, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         if first != NOBODY_FIRST:
-            threading.Thread(target=self.kill_once, args=(first,), daemon=True).start()
+            threading.Thread(target=self.kill_once, args=(first, process), daemon=True).start()
         if company == WITH_ALL:
             threading.Thread(target=self.kill_all_after, args=(page, process), daemon=True).start()
         try:
@@ -161,9 +161,8 @@ class Stage:
             except (FileNotFoundError, IndexError, ValueError):
                 pass
 
-    def kill_once(self, first):
-        until = time.monotonic() + LONG_SECONDS
-        while time.monotonic() < until:
+    def kill_once(self, first, process):
+        while process.poll() is None:
             for service in self.services():
                 try:
                     # The program is at work.

@@ -81,9 +81,9 @@ class Node:
             raise AssertionError(f"cairn {' '.join(map(str, words))}: {outcome} {outcome.errors[-600:]}")
         return outcome.output
 
-    def up(self):
+    def up(self, *options):
         """Also where another one of the same name was killed before."""
-        self.cairn("up", "--name", "n", "--ram", "16M", "--tier", f"{self.tier}:16M", "--buffer", self.directory)
+        self.cairn("up", "--name", "n", "--ram", "16M", "--tier", f"{self.tier}:16M", "--buffer", self.directory, *options)
 
     def service(self):
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
@@ -181,6 +181,40 @@ ORPHAN = textwrap.dedent("""
     sys.stdin.readline()
     """)
 
+# A process that begins without a node does not know that `fresh` is in the tiers alone.
+REPLACING = textwrap.dedent("""
+    import os, subprocess, sys
+    old = os.open('replaced', os.O_WRONLY | os.O_CREAT, 0o644)
+    os.write(old, b'old' * 3000)
+    os.fsync(old)
+    os.close(old)
+    with open('fresh', 'wb') as fresh:
+        fresh.write(b'new' * 3000)
+    print('written', flush=True)
+    sys.stdin.readline()
+    print(*(subprocess.run(['mv', '-f', *names], env=dict(os.environ, LC_ALL='C'), capture_output=True,
+                           text=True).stderr.endswith('Input/output error\\n')
+            for names in (('fresh', 'replaced'), ('fresh', 'named'))), flush=True)
+    """)
+
+
+def who_begins_later_replaces_nothing(node):
+    """The old content would be gone, and the new one nowhere. To give a file another name loses nothing."""
+    node.up("--trigger", "on-exit")
+    program = node.start_with_input(sys.executable, "-c", REPLACING)
+    try:
+        assert program.stdout.readline() == "written\n", program.stderr.read()[-800:]
+        node.kill()
+        out, err = program.communicate("\n", timeout=LONG_SECONDS)
+        assert out == "True False\n", f"mv fails with EIO: {out} {err[-800:]}"
+    finally:
+        if program.poll() is None:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+    assert (node.directory / "replaced").read_bytes() == b"old" * 3000, "a file was replaced by one that nobody has"
+    assert (node.directory / "named").exists()
+
+
 STRANGER = "import os, sys; f = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); os.write(f, b'y'); sys.stdin.readline()"
 
 
@@ -229,6 +263,7 @@ def main():
             one_death(node, draw, number)
             print(f"death {number} ({time.monotonic() - began:.1f} s)", flush=True)
         another_node_does_not_answer(node)
+        who_begins_later_replaces_nothing(node)
     except AssertionError as problem:
         print(f"FAILED (seed {options.seed}), kept: {work}\n  {problem}")
         return 1

@@ -77,9 +77,9 @@ bool is_buffered_by_others(int fd, const ObjectKey& key) {
   return session.memory().objects().find(key) != ObjectIndex::kNone;
 }
 
-bool may_be_buffered(const char* path) {
-  if (!Session::instance().is_attached()) return may_be_managed(AT_FDCWD, path);
-  const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+bool may_be_buffered(int directory, const char* path) {
+  if (!Session::instance().is_attached()) return may_be_managed(directory, path);
+  const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return false;
   struct ::statx raw;
   ObjectIndex known = ObjectIndex::kNone;

@@ -36,7 +36,7 @@ bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
 bool is_buffered_by_others(int fd, const ObjectKey& key);
 
 // Whether an open of this path would give a buffered file, were it one for reading or writing.
-bool may_be_buffered(const char* path);
+bool may_be_buffered(int directory, const char* path);
 
 // The actor for the OpeningGuard around an open of the path; null when the open needs no guard. A
 // process attaches before the kernel opens its first managed file: afterwards another process could

@@ -15,6 +15,7 @@
 #include "frontends/files/file_closing.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/visible_status.h"
 #include "frontends/posix/times.h"
 #include "frontends/protocol/question.h"
@@ -178,10 +179,32 @@ class Renaming {
   ObjectIndex object_ = ObjectIndex::kNone;
 };
 
+// A process without the node cannot know whether the store has all of a file, so it must not use one
+// (Session::use_unserved), nor replace another one by it: the old content would be gone for good,
+// and the new perhaps nowhere.
+bool is_blind_replacement(int from_directory, const char* from, int to_directory, const char* to) {
+  Session& session = Session::instance();
+  const bool is_blind = session.is_configured() && !session.is_attached() && !is_vfork_child() &&
+                        session.standing() == Standing::kUnknown;
+  if (!is_blind) return false;
+  const ErrnoKeeper keeper;
+  struct ::statx first;
+  struct ::statx second;
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+  return sys::statx(from_directory, from, flags, STATX_TYPE, &first) == 0 &&
+         S_ISREG(first.stx_mode) &&
+         sys::statx(to_directory, to, flags, STATX_TYPE, &second) == 0 &&
+         S_ISREG(second.stx_mode) && may_be_buffered(from_directory, from);
+}
+
 template <typename Call>
 int rename_with(int from_directory, const char* from, int to_directory, const char* to,
                 Call&& call) {
-  if (!may_need_overlay()) return call();
+  if (!may_need_overlay()) {
+    if (!is_blind_replacement(from_directory, from, to_directory, to)) return call();
+    errno = EIO;
+    return -1;
+  }
   Renaming renaming(from_directory, from, to_directory, to);
   if (renaming.is_of_one_file()) return call();
   const Victim victim(to_directory, to);

@@ -56,7 +56,7 @@ int truncate_through(PosixBacking& backing, off_t size) {
 
 // Without a service for this process the kernel cuts the file, once it is the kernel's.
 bool truncate_unserved(const char* path, off_t size, int* result) {
-  if (!may_be_buffered(path)) return false;
+  if (!may_be_buffered(AT_FDCWD, path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return false;
   *result = Session::instance().use_unserved(fd);

@@ -232,7 +232,7 @@ class SpawnPlan {
     struct ::statx status;
     const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
     if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
-    return error == 0 && S_ISREG(status.stx_mode) && may_be_buffered(action.path);
+    return error == 0 && S_ISREG(status.stx_mode) && may_be_buffered(AT_FDCWD, action.path);
   }
 
   int apply_close_from(int lowest) {
