@@ -153,12 +153,39 @@ def rows_are_written_once(python):
     return is_passed
 
 
+def the_next_run_knows_the_boxes(python):
+    """From the first of them on, unless nothing is to be remembered."""
+    work = under_cairn.work_directory("arrays")
+    directory, report = work / "data", work / "report"
+    directory.mkdir()
+    make = "import h5py, numpy; h5py.File('a', 'w')['x'] = numpy.arange(1 << 20).reshape(1024, -1)"
+    under_cairn.execute([python, "-c", make], directory, SECONDS)
+    time.sleep(0.1)
+
+    def served(boxes, pause, remember):
+        environment = under_cairn.clean_environment({"CAIRN_PREFETCH_REMEMBER": str(remember)})
+        command = [python, stage.HERE / "served_programs.py", "first_boxes", boxes, pause]
+        line = under_cairn.cairn_command(command, directory, options=["--report-json", str(report)])
+        outcome = under_cairn.execute(line, directory, SECONDS, environment)
+        assert outcome.status == 0, f"{outcome} {outcome.errors}"
+        return json.loads(report.read_text())["report"]["array_bytes"]
+
+    # Three are too few to learn from.
+    bytes_served = [served(boxes, pause, remember) for boxes, pause, remember in (
+        (3, 0.3, "none"), (16, 0.02, work / "known"), (3, 0.3, work / "known"))]
+    # Boxes are of half a MiB.
+    is_passed = bytes_served[0] == 0 and bytes_served[1] > 0 and bytes_served[2] > 1 << 20
+    print(f"the next run knows the boxes: {'ok' if is_passed else 'FAILED'}, {bytes_served} bytes", flush=True)
+    under_cairn.remove(work)
+    return is_passed
+
+
 def main():
     stage.need_plugin()
     python = stage.interpreter()
     wanted = [scene for scene in SCENES if len(sys.argv) < 2 or scene[0] in sys.argv[1:]]
     passed = [play(python, *scene) for scene in wanted]
-    for scene in (rows_are_fetched_ahead, rows_are_written_once, hdf5_is_as_it_was):
+    for scene in (rows_are_fetched_ahead, rows_are_written_once, the_next_run_knows_the_boxes, hdf5_is_as_it_was):
         if len(sys.argv) < 2 or scene.__name__ in sys.argv[1:]:
             passed.append(scene(python))
     return 0 if all(passed) else 1

@@ -440,6 +440,14 @@ def a_writer_that_is_killed():
                     check(file["x"][box].tobytes() == values[box].tobytes(), f"{how}, {box} is not what it was")
 
 
+def first_boxes(count, pause):
+    """The file was there before."""
+    with h5py.File("a", "r") as file:
+        for box in boxes_with_ghosts((1024, 1024), (256, 256), (1, 1))[:int(count)]:
+            print(digest(file["x"][box]))
+            time.sleep(float(pause))
+
+
 def parts_of_gathered_boxes():
     """Halves of boxes that the node has gathered, and boxes that lie across two and four of them."""
     shape, size = (1024, 1024), 256
@@ -481,4 +489,4 @@ def thirty_two_dimensions():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    globals()[sys.argv[1]](*sys.argv[2:])

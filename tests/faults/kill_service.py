@@ -83,7 +83,8 @@ class Node:
 
     def up(self, *options):
         """Also where another one of the same name was killed before."""
-        self.cairn("up", "--name", "n", "--ram", "16M", "--tier", f"{self.tier}:16M", "--buffer", self.directory, *options)
+        storage = ("--ram", "16M", "--tier", f"{self.tier}:16M", "--buffer", self.directory)
+        self.cairn("up", "--name", "n", *storage, *options)
 
     def service(self):
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])

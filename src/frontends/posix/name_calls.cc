@@ -179,9 +179,9 @@ class Renaming {
   ObjectIndex object_ = ObjectIndex::kNone;
 };
 
-// A process without the node cannot know whether the store has all of a file, so it must not use one
-// (Session::use_unserved), nor replace another one by it: the old content would be gone for good,
-// and the new perhaps nowhere.
+// A process without the node cannot know whether the store has all of a file, so it must not use
+// one (Session::use_unserved), nor replace another one by it: the old content would be gone for
+// good, and the new perhaps nowhere.
 bool is_blind_replacement(int from_directory, const char* from, int to_directory, const char* to) {
   Session& session = Session::instance();
   const bool is_blind = session.is_configured() && !session.is_attached() && !is_vfork_child() &&
@@ -192,8 +192,7 @@ bool is_blind_replacement(int from_directory, const char* from, int to_directory
   struct ::statx second;
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
   return sys::statx(from_directory, from, flags, STATX_TYPE, &first) == 0 &&
-         S_ISREG(first.stx_mode) &&
-         sys::statx(to_directory, to, flags, STATX_TYPE, &second) == 0 &&
+         S_ISREG(first.stx_mode) && sys::statx(to_directory, to, flags, STATX_TYPE, &second) == 0 &&
          S_ISREG(second.stx_mode) && may_be_buffered(from_directory, from);
 }
 

@@ -28,6 +28,10 @@ constexpr std::chrono::milliseconds kLookAgain(5);  // and twice as long the nex
 constexpr std::chrono::seconds kPatience(5);
 constexpr std::chrono::seconds kUnreadMax(60);
 
+arrays::ArrayLooks looks_of(const arrays::FileArray& array) {
+  return {array.shape, array.cell_bytes, {}};
+}
+
 }  // namespace
 
 void ChunkGatherer::start() {
@@ -39,6 +43,7 @@ void ChunkGatherer::start() {
 
 void ChunkGatherer::stop() {
   unpacker_.stop();
+  grids_.put_away();
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -65,7 +70,7 @@ ArrayWatch& ChunkGatherer::watch_of(ObjectIndex file, const FileVersion& version
     watched_.push_front({file, version, ArrayWatch(array)});
     if (watched_.size() > kArraysMax) watched_.pop_back();
     auto grid = published_grid(file, array);
-    if (!grid) grid = grid_of_sibling(array);
+    if (!grid) grid = grids_.find(looks_of(array));
     if (grid) watched_.front().watch.expect(*grid);
   }
   return watched_.front().watch;
@@ -93,7 +98,10 @@ void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) 
       expected.was_read = false;
       want(std::move(expected));
     }
-    if (watch.take_new_grid()) publish_grid(chunk, watch);
+    if (watch.take_new_grid()) {
+      publish_grid(chunk, watch);
+      grids_.note(looks_of(chunk.array), *watch.grid());
+    }
     if (!read.was_kept && watch.is_read_again()) want(std::move(chunk));
   }
   changed_.notify_all();

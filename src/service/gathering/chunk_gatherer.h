@@ -7,7 +7,8 @@
 // been read twice, a box that was read and is no region yet is gathered as well, while RAM has
 // plenty of room: the program may come back to it. The grid in which an array is read goes into the
 // node's memory, for those who read parts of chunks (memory/tiers/array_board.h), and for the
-// service that comes after this one, if it is killed.
+// service that comes after this one, if it is killed; and on a shelf, for arrays that look like
+// this one, now and in later runs.
 //
 // The bytes come from the file's blocks in the tiers. Those that are in none are not fetched here,
 // where they would be read in the order of the chunks: the connector has the slabs of the file
@@ -39,6 +40,7 @@
 #include "service/gathering/array_watch.h"
 #include "service/gathering/chunk_unpacker.h"
 #include "service/gathering/gathering_options.h"
+#include "service/gathering/grid_shelf.h"
 
 namespace cairn::node {
 
@@ -51,7 +53,8 @@ class ChunkGatherer {
   // A chunk is gathered in memory of the service.
   static constexpr std::uint64_t kChunkBytesMax = arrays::kGatheredBytesMax;
 
-  explicit ChunkGatherer(const GatheringOptions& options) : with_(options), unpacker_(options) {}
+  explicit ChunkGatherer(const GatheringOptions& options)
+      : with_(options), grids_(options.remember_directory), unpacker_(options, grids_) {}
   ~ChunkGatherer() { stop(); }
   ChunkGatherer(const ChunkGatherer&) = delete;
   ChunkGatherer& operator=(const ChunkGatherer&) = delete;
@@ -96,7 +99,6 @@ class ChunkGatherer {
   void publish_grid(const Chunk& read, const ArrayWatch& watch) const;
   std::optional<arrays::ChunkGrid> published_grid(ObjectIndex file,
                                                   const arrays::FileArray& array) const;
-  std::optional<arrays::ChunkGrid> grid_of_sibling(const arrays::FileArray& array) const;
   ArrayWatch& watch_of(ObjectIndex file, const FileVersion& version,
                        const arrays::FileArray& array);
   void want(Chunk chunk);
@@ -113,6 +115,7 @@ class ChunkGatherer {
   bool is_current(const Chunk& chunk) const;
 
   const GatheringOptions with_;
+  GridShelf grids_;
   ChunkUnpacker unpacker_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -41,18 +41,6 @@ std::optional<arrays::ChunkGrid> ChunkGatherer::published_grid(
   return *grid;
 }
 
-// Programs read the fields of a simulation alike, and its time steps. After a box that does not fit
-// such a grid nothing is expected, so a grid that is wrong costs nothing. Requires: the lock.
-std::optional<arrays::ChunkGrid> ChunkGatherer::grid_of_sibling(
-    const arrays::FileArray& array) const {
-  for (const Watched& each : watched_) {
-    const arrays::FileArray& known = each.watch.array();
-    const bool is_sibling = known.shape == array.shape && known.cell_bytes == array.cell_bytes;
-    if (is_sibling && each.watch.grid() != nullptr) return *each.watch.grid();
-  }
-  return std::nullopt;
-}
-
 void ChunkGatherer::expect(ObjectIndex file, const arrays::FileArray& array,
                            const arrays::ChunkGrid& grid) {
   if (with_.budget_percent == 0) return;

@@ -33,6 +33,10 @@ constexpr int kUnpackerNice = 10;
 constexpr std::uint64_t kGapBytesMax = std::uint64_t{64} << 10;
 constexpr std::chrono::seconds kUnreadFor(60);
 
+arrays::ArrayLooks looks_of(const PackedArray& array) {
+  return {array.shape, array.cell_bytes, array.chunk};
+}
+
 // Chunks that are read at once: they lie close to each other in the file.
 struct ChunkRun {
   std::uint64_t offset = 0;
@@ -140,6 +144,7 @@ void ChunkUnpacker::on_packed_read(const message::PackedRead& read, Owner reader
     dataset.watch.forget_unread(now - kUnreadFor);
     dataset.read_at = now;
     dataset.watch.observe(reader.bits(), read.box);
+    if (dataset.watch.take_new_boxes()) grids_.note(looks_of(read.array), *dataset.watch.boxes());
   }
   changed_.notify_all();
 }
@@ -156,23 +161,12 @@ ChunkUnpacker::DatasetPtr ChunkUnpacker::dataset_of(const message::PackedRead& r
     datasets_.splice(datasets_.begin(), datasets_, found);
   } else {
     auto dataset = std::make_shared<Dataset>(read.object, key, version, read.array);
-    expect_as_sibling(dataset->watch);
+    if (const auto boxes = grids_.find(looks_of(read.array))) dataset->watch.expect(*boxes);
     datasets_.push_front(std::move(dataset));
     if (datasets_.size() > kDatasetsMax) datasets_.pop_back();
   }
   CAIRN_CHECK(datasets_.size() <= kDatasetsMax);
   return datasets_.front();
-}
-
-// Programs read the fields of a simulation alike, and its time steps. Requires: the lock.
-void ChunkUnpacker::expect_as_sibling(PackedWatch& watch) const {
-  for (const DatasetPtr& each : datasets_) {
-    const PackedArray& known = each->watch.array();
-    const bool is_sibling = known.shape == watch.array().shape &&
-                            known.chunk == watch.array().chunk &&
-                            known.cell_bytes == watch.array().cell_bytes;
-    if (is_sibling && each->watch.boxes() != nullptr) return watch.expect(*each->watch.boxes());
-  }
 }
 
 // Requires: the lock.

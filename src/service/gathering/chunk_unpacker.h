@@ -33,6 +33,7 @@
 #include "service/attachment/client_message.h"
 #include "service/gathering/chunk_codec.h"
 #include "service/gathering/gathering_options.h"
+#include "service/gathering/grid_shelf.h"
 #include "service/gathering/packed_watch.h"
 
 namespace cairn::node {
@@ -46,7 +47,8 @@ class ChunkUnpacker {
   static constexpr std::size_t kBatchChunks = 16;
   static constexpr std::uint64_t kReadBytesMax = std::uint64_t{4} << 20;
 
-  explicit ChunkUnpacker(const GatheringOptions& options) : with_(options) {}
+  ChunkUnpacker(const GatheringOptions& options, GridShelf& grids)
+      : with_(options), grids_(grids) {}
   ~ChunkUnpacker() { stop(); }
   ChunkUnpacker(const ChunkUnpacker&) = delete;
   ChunkUnpacker& operator=(const ChunkUnpacker&) = delete;
@@ -95,7 +97,6 @@ class ChunkUnpacker {
   // A thread's own.
   struct Worker;
 
-  void expect_as_sibling(PackedWatch& watch) const;
   DatasetPtr dataset_of(const message::PackedRead& read, const ObjectKey& key,
                         const FileVersion& version);
   DatasetPtr next_dataset() const;
@@ -115,6 +116,7 @@ class ChunkUnpacker {
   void keep(Worker& worker, const Work& work, std::uint64_t chunk);
 
   const GatheringOptions with_;
+  GridShelf& grids_;  // in which boxes arrays are read
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<DatasetPtr> datasets_;    // the latest first

@@ -42,7 +42,8 @@ class ChunkUnpackerTest : public ::testing::Test {
   explicit ChunkUnpackerTest(std::uint64_t room = 16 * testing::kMiB, unsigned budget_percent = 25)
       : memory_(testing::make_memory(testing::memory_only(room))),
         unpacker_({memory_, memory_.owners().current(ClientSlot::kOfService), files_, flusher_,
-                   fetches_, budget_percent}) {
+                   fetches_, budget_percent},
+                  grids_) {
     Bytes bytes(kHeaderBytes);
     for (std::uint64_t chunk = 0; chunk < kChunks; ++chunk) {
       const Bytes packed = testing::packed(array_, cells_of(array_.file_chunk(grid_, chunk)));
@@ -134,6 +135,7 @@ class ChunkUnpackerTest : public ::testing::Test {
   Flusher flusher_{memory_, files_, memory_.owners().current(ClientSlot::kOfService),
                    FlushOptions(), nullptr};
   std::shared_mutex fetches_;
+  GridShelf grids_{""};
   ChunkUnpacker unpacker_;
   UniqueFd fd_{testing::make_unnamed_file()};
   PosixBacking file_{fd_.get(), O_RDWR};

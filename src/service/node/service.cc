@@ -333,8 +333,8 @@ class Service {
                          [](const std::string& text) { log::info("{}", text); }};
   std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
   std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
-  ChunkGatherer gatherer_{
-      {memory_, clients_.service(), files_, flusher_, fetches_, config_.prefetch_percent}};
+  ChunkGatherer gatherer_{{memory_, clients_.service(), files_, flusher_, fetches_,
+                           config_.prefetch_percent, config_.remember_directory}};
   ArrayParts arrays_{config_, memory_, gatherer_, kept_};
   // The main thread.
   LastDrain last_drain_{memory_, files_, flusher_};
