@@ -11,6 +11,7 @@ Then every byte that they have read was right, and what is stored is what they w
 """
 
 import argparse
+import errno
 import os
 import random
 import select
@@ -182,37 +183,65 @@ ORPHAN = textwrap.dedent("""
     sys.stdin.readline()
     """)
 
-# A process that begins without a node does not know that `fresh` is in the tiers alone.
+# A process that begins without a node does not know that `fresh` is in the tiers alone, nor what they have of others.
+BLIND = textwrap.dedent("""
+    import ctypes, os
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def spawn():
+        cut = (os.POSIX_SPAWN_OPEN, 1, 'spawned', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.posix_spawn('/bin/true', ['true'], os.environ, file_actions=[cut])
+
+    def reopen():
+        if not libc.freopen(b'reopened', b'w', ctypes.c_void_p.in_dll(libc, 'stderr')):
+            raise OSError(ctypes.get_errno(), '')
+
+    def exchange():
+        if libc.renameat2(-100, b'fresh', -100, b'replaced', 2) != 0:
+            raise OSError(ctypes.get_errno(), '')
+
+    for attempt in (lambda: os.rename('fresh', 'replaced'), exchange, lambda: os.truncate('replaced', 0), spawn, reopen,
+                    lambda: os.open('cut', os.O_RDONLY | os.O_TRUNC), lambda: os.rename('fresh', 'named')):
+        try:
+            attempt()
+            print('done', end=' ', flush=True)
+        except OSError as error:
+            print(error.errno, end=' ', flush=True)
+    """)
 REPLACING = textwrap.dedent("""
     import os, subprocess, sys
-    old = os.open('replaced', os.O_WRONLY | os.O_CREAT, 0o644)
-    os.write(old, b'old' * 3000)
-    os.fsync(old)
-    os.close(old)
-    with open('fresh', 'wb') as fresh:
-        fresh.write(b'new' * 3000)
+    for name in ('replaced', 'spawned', 'reopened', 'cut', 'own'):
+        old = os.open(name, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.write(old, b'old' * 3000)
+        os.fsync(old)
+        os.close(old)
+    for name in ('fresh', 'fresher'):
+        with open(name, 'wb') as fresh:
+            fresh.write(b'new' * 3000)
     print('written', flush=True)
     sys.stdin.readline()
-    print(*(subprocess.run(['mv', '-f', *names], env=dict(os.environ, LC_ALL='C'), capture_output=True,
-                           text=True).stderr.endswith('Input/output error\\n')
-            for names in (('fresh', 'replaced'), ('fresh', 'named'))), flush=True)
+    os.rename('fresher', 'own')
+    subprocess.run([sys.executable, '-c', sys.argv[1]])
     """)
 
 
 def who_begins_later_replaces_nothing(node):
-    """The old content would be gone, and the new one nowhere. To give a file another name loses nothing."""
+    """The old content would be gone, and the new one nowhere. To give a file another name loses nothing. A program that
+    was there before stores the new content first."""
     node.up("--trigger", "on-exit")
-    program = node.start_with_input(sys.executable, "-c", REPLACING)
+    program = node.start_with_input(sys.executable, "-c", REPLACING, BLIND)
     try:
         assert program.stdout.readline() == "written\n", program.stderr.read()[-800:]
         node.kill()
         out, err = program.communicate("\n", timeout=LONG_SECONDS)
-        assert out == "True False\n", f"mv fails with EIO: {out} {err[-800:]}"
+        assert out == f"{errno.EIO} " * 6 + "done ", f"{out} {err[-800:]}"
     finally:
         if program.poll() is None:
             os.killpg(program.pid, signal.SIGKILL)
             program.communicate()
-    assert (node.directory / "replaced").read_bytes() == b"old" * 3000, "a file was replaced by one that nobody has"
+    for name in ("replaced", "spawned", "reopened", "cut", "own"):
+        content = b"new" if name == "own" else b"old"
+        assert (node.directory / name).read_bytes() == content * 3000, f"{name} is neither old nor new"
     assert (node.directory / "named").exists()
 
 

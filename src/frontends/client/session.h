@@ -40,6 +40,12 @@ class Session final : public HandOver, public OwnerWatch {
   // Returns false when the process is not served: what it opens goes through use_unserved().
   bool attach();
   Standing standing() const { return process_page.standing.load(std::memory_order_relaxed); }
+  // Whether this process knows neither what the tiers have nor that they have nothing: it must not
+  // use managed files. That is known once attach() was tried.
+  bool is_blind() const {
+    return is_configured() && !is_attached() && !is_vfork_child() &&
+           standing() == Standing::kUnknown;
+  }
   void configure(const char* socket_path, std::uint32_t run);
   bool is_configured() const { return socket_path_[0] != '\0'; }
   bool is_attached() const { return process_page.epoch.load(std::memory_order_acquire) != 0; }

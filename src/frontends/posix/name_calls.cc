@@ -122,19 +122,21 @@ class Renaming {
   bool is_of_one_file() const { return has_second_ && is_same_file(first_, second_); }
 
   // A program that replaces a file by another means to have one of the two, also after a crash: the
-  // new one's data has to be durable before its name is (as ext4 promises, auto_da_alloc). 0 or
-  // -errno: then the old file keeps its name.
+  // new one's data has to be durable before its name is (as ext4 promises, auto_da_alloc), and in
+  // its store where nobody else is left to store it. 0 or -errno: then the old file keeps its name.
   int make_durable() {
     const ErrnoKeeper keeper;
     object_ = has_first_ ? object_of(first_) : ObjectIndex::kNone;
-    if (object_ == ObjectIndex::kNone) return 0;
+    if (object_ == ObjectIndex::kNone || !has_second_) return 0;
+    look_after_node();
     Session& session = Session::instance();
     const Object& object = session.memory().objects().at(object_);
-    const bool is_owed = has_second_ && object.is_made_durable_by_log() && may_be_lost(object);
-    if (!is_owed || session.request_durable(object_) == 0) return 0;
+    const bool is_owed = object.is_made_durable_by_log() && may_be_lost(object);
+    const bool is_nobodys = !session.memory().is_served() && object.dirty_blocks.load() != 0;
+    if (is_owed ? session.request_durable(object_) == 0 : !is_nobodys) return 0;
     Actor* const actor = session.actor_if_any();
     if (actor == nullptr) return -EIO;
-    return store_by_own_writer(*actor, object_, true) ? 0 : store_by_name(*actor);
+    return store_by_own_writer(*actor, object_, is_owed) ? 0 : store_by_name(*actor);
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -183,17 +185,18 @@ class Renaming {
 // one (Session::use_unserved), nor replace another one by it: the old content would be gone for
 // good, and the new perhaps nowhere.
 bool is_blind_replacement(int from_directory, const char* from, int to_directory, const char* to) {
-  Session& session = Session::instance();
-  const bool is_blind = session.is_configured() && !session.is_attached() && !is_vfork_child() &&
-                        session.standing() == Standing::kUnknown;
-  if (!is_blind) return false;
+  if (!Session::instance().is_blind()) return false;
   const ErrnoKeeper keeper;
   struct ::statx first;
   struct ::statx second;
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-  return sys::statx(from_directory, from, flags, STATX_TYPE, &first) == 0 &&
-         S_ISREG(first.stx_mode) && sys::statx(to_directory, to, flags, STATX_TYPE, &second) == 0 &&
-         S_ISREG(second.stx_mode) && may_be_buffered(from_directory, from);
+  constexpr unsigned kMask = STATX_TYPE | STATX_INO | STATX_NLINK;
+  const bool replaces = sys::statx(from_directory, from, flags, kMask, &first) == 0 &&
+                        sys::statx(to_directory, to, flags, kMask, &second) == 0 &&
+                        S_ISREG(first.stx_mode) && S_ISREG(second.stx_mode) &&
+                        !is_same_file(first, second);
+  // Another name of it may be a managed one.
+  return replaces && (first.stx_nlink > 1 || may_be_buffered(from_directory, from));
 }
 
 template <typename Call>
@@ -201,8 +204,7 @@ int rename_with(int from_directory, const char* from, int to_directory, const ch
                 Call&& call) {
   if (!may_need_overlay()) {
     if (!is_blind_replacement(from_directory, from, to_directory, to)) return call();
-    errno = EIO;
-    return -1;
+    return with_errno(-EIO);
   }
   Renaming renaming(from_directory, from, to_directory, to);
   if (renaming.is_of_one_file()) return call();
@@ -278,6 +280,10 @@ CAIRN_HOOK(int, renameat2,
            (int from_directory, const char* from, int to_directory, const char* to,
             unsigned flags)) {
   if ((flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) != 0) {
+    const bool is_blind = (flags & RENAME_EXCHANGE) != 0 && !cairn::may_need_overlay() &&
+                          (cairn::is_blind_replacement(from_directory, from, to_directory, to) ||
+                           cairn::is_blind_replacement(to_directory, to, from_directory, from));
+    if (is_blind) return cairn::with_errno(-EIO);
     const int result = cairn::real::renameat2(from_directory, from, to_directory, to, flags);
     if (result == 0) {
       const cairn::ErrnoKeeper keeper;

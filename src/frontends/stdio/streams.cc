@@ -125,7 +125,8 @@ FILE* reopen_stream(const char* path, const char* text, FILE* stream) {
     const int error = errno;
     ::close(stream->_fileno);
     stream->_fileno = -1;
-    real::freopen(path, text, stream);
+    // It is closed, and no name is opened: libc would cut the file past us.
+    real::freopen("", text, stream);
     errno = error;
     return nullptr;
   }
