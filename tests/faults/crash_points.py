@@ -11,6 +11,8 @@ workload visits is reported; it is an error when it is in none of the lists belo
 """
 
 import argparse
+import contextlib
+import fcntl
 import mmap
 import os
 import random
@@ -161,6 +163,18 @@ class Stage:
             except (FileNotFoundError, IndexError, ValueError):
                 pass
 
+    def await_end_of_services(self):
+        """One that was killed holds its tier for a moment."""
+        for file in (self.work / "run").glob("*/node.pid"):
+            with open(file, encoding="ascii") as held:
+                until = time.monotonic() + LONG_SECONDS
+                while time.monotonic() < until:
+                    try:
+                        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        time.sleep(0.005)
+
     def kill_once(self, first, process):
         while process.poll() is None:
             for service in self.services():
@@ -182,7 +196,8 @@ class Stage:
         """The programs and `cairn run` follow the service and its keeper."""
         while process.poll() is None:
             if page.deaths():
-                os.killpg(process.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 return
             time.sleep(0.0005)
 
@@ -328,9 +343,8 @@ class Driver:
         differences = stage.differences(native)
         assert not differences, f"{said}: {differences}"
 
-    def work_off(self, number, turns, until):
+    def work_off(self, page, turns, until):
         """One of the jobs that kill side by side, each with runs and a page of its own."""
-        page = Page(self.work / f"page-{number}")
         while True:
             with self.lock:
                 is_done = self.kills >= self.options.kills or time.monotonic() >= until
@@ -350,7 +364,8 @@ class Driver:
         self.learn()
         cases = self.cases()
         work = (self.turns(cases), began + self.options.seconds)
-        jobs = [threading.Thread(target=self.work_off, args=(number, *work)) for number in range(self.options.jobs)]
+        jobs = [threading.Thread(target=self.work_off, args=(Page(self.work / f"page-{number}"), *work))
+                for number in range(self.options.jobs)]
         for job in jobs:
             job.start()
         for job in jobs:

@@ -122,6 +122,7 @@ def leave_log(stage):
 
 
 def recover(stage):
+    stage.await_end_of_services()
     done = under_cairn.execute([under_cairn.CAIRN, "recover", stage.work / "tier"], "/", RECOVERY_SECONDS)
     # Programs that began when the node was dead have replaced files without a word: what these held is saved.
     is_saved = done.status == EXIT_NOT_STORED and stage.workload is not durable_records and \
