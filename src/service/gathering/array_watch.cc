@@ -15,7 +15,14 @@ ArrayWatch::ArrayWatch(const arrays::FileArray& array) : array_(array), learner_
 
 void ArrayWatch::expect(const arrays::ChunkGrid& grid) {
   CAIRN_DCHECK(grid.array() == array_.shape);
-  if (!grid_) change_grid(grid);
+  if (is_shown_ || (grid_ && grid_->shape() == grid.shape())) return;
+  grid_.reset();  // no chunk of it is anywhere
+  change_grid(grid);
+}
+
+void ArrayWatch::note_shown() {
+  if (!is_shown_) is_newly_shown_ = true;
+  is_shown_ = true;
 }
 
 void ArrayWatch::change_grid(const arrays::ChunkGrid& grid) {
@@ -76,13 +83,18 @@ void ArrayWatch::expect_after(const Read& read, std::vector<Box>* next) {
 
 // A box that fits what was learned teaches nothing.
 bool ArrayWatch::learn(const Box& box) {
-  if (grid_ && chunk_of(*grid_, box)) return false;
+  if (grid_ && chunk_of(*grid_, box)) {
+    note_shown();
+    return false;
+  }
   learner_.observe(box);
   const auto shape = learner_.shape();
   if (!shape || (grid_ && grid_->shape() == *shape)) return false;
   auto grid = arrays::ChunkGrid::of(array_.shape, *shape);
   if (!grid) return false;
   change_grid(*grid);
+  is_shown_ = false;
+  note_shown();
   return true;
 }
 

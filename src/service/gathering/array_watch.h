@@ -33,11 +33,13 @@ class ArrayWatch {
   const std::deque<arrays::ChunkGrid>& earlier_grids() const { return earlier_; }
   // Whether the grid is another one than at the last such question.
   bool take_new_grid() { return std::exchange(is_new_grid_, false); }
+  // Whether boxes have shown the grid since the last such question.
+  bool take_shown_grid() { return std::exchange(is_newly_shown_, false); }
   // Whether some box of the array has been read twice: then others may be, too.
   bool is_read_again() const { return is_read_again_; }
 
-  // A user says that it is read so. Reads that do not fit may show another grid later. Requires: a
-  // grid of this array.
+  // It is probably read so: the latest such word counts until boxes have shown a grid. Reads that
+  // do not fit may show another one later. Requires: a grid of this array.
   void expect(const arrays::ChunkGrid& grid);
 
   // The reader reads that box of the array. Returns: the boxes that are read next, as it seems, the
@@ -62,6 +64,7 @@ class ArrayWatch {
   // Whether the grid is another one now.
   bool learn(const arrays::Box& box);
   void change_grid(const arrays::ChunkGrid& grid);
+  void note_shown();
   void expect_after(const Read& read, std::vector<arrays::Box>* next);
 
   arrays::FileArray array_;
@@ -71,6 +74,8 @@ class ArrayWatch {
   std::optional<arrays::ChunkAhead> ahead_;
   std::deque<Read> reads_;  // the latest last
   bool is_new_grid_ = false;
+  bool is_shown_ = false;  // by a box of the present grid
+  bool is_newly_shown_ = false;
   bool is_read_again_ = false;
   std::unordered_set<std::uint64_t> known_;  // a word of each box's name
 };

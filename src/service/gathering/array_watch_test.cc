@@ -73,10 +73,11 @@ TEST(ArrayWatch, TheSecondReadOfABoxShowsThatItIsReadAgain) {
   EXPECT_FALSE(plane.watch.take_new_grid()) << "it has taught nothing new";
 }
 
+ChunkGrid grid_of(std::uint64_t side) {
+  return *ChunkGrid::of({4096, 4096}, ChunkShape::plain({side, side}));
+}
+
 TEST(ArrayWatch, EarlierGridsAreKeptOnceAndTheEarliestAreForgotten) {
-  const auto grid_of = [](std::uint64_t side) {
-    return *ChunkGrid::of({4096, 4096}, ChunkShape::plain({side, side}));
-  };
   ArrayWatch watch({{4096, 4096}, 8, 0});
   watch.expect(grid_of(4096));
   const auto read_all = [&](std::uint64_t side) {
@@ -99,6 +100,20 @@ TEST(ArrayWatch, EarlierGridsAreKeptOnceAndTheEarliestAreForgotten) {
   for (const std::uint64_t side : {128U, 64U, 32U}) read_all(side);
   EXPECT_EQ(times_kept(4096), 0);
   EXPECT_LE(watch.earlier_grids().size(), 8u);
+}
+
+TEST(ArrayWatch, WhatIsExpectedLaterCountsUntilABoxHasShownIt) {
+  ArrayWatch watch({{4096, 4096}, 8, 0});
+  watch.expect(grid_of(512));
+  watch.expect(grid_of(256));
+  EXPECT_EQ(watch.grid()->shape(), grid_of(256).shape());
+  EXPECT_TRUE(watch.earlier_grids().empty());
+  EXPECT_FALSE(watch.take_shown_grid()) << "nobody has read a box";
+  (void)watch.observe(1, grid_of(256).chunk(0));
+  EXPECT_TRUE(watch.take_shown_grid());
+  EXPECT_FALSE(watch.take_shown_grid());
+  watch.expect(grid_of(512));
+  EXPECT_EQ(watch.grid()->shape(), grid_of(256).shape());
 }
 
 TEST(ArrayWatch, ReadsInNoOrderCauseNothing) {

@@ -98,10 +98,8 @@ void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) 
       expected.was_read = false;
       want(std::move(expected));
     }
-    if (watch.take_new_grid()) {
-      publish_grid(chunk, watch);
-      grids_.note(looks_of(chunk.array), *watch.grid());
-    }
+    if (watch.take_new_grid()) publish_grid(chunk, watch);
+    if (watch.take_shown_grid()) grids_.note(looks_of(chunk.array), *watch.grid());
     if (!read.was_kept && watch.is_read_again()) want(std::move(chunk));
   }
   changed_.notify_all();
@@ -148,6 +146,7 @@ void ChunkGatherer::work() {
   actor.memory = &with_.memory;
   actor.self = with_.self;
   actor.counters = &uncounted;
+  grids_.take_out();
   std::unique_lock lock(mutex_);
   for (;;) {
     await_chunk(lock);

@@ -144,7 +144,7 @@ void ChunkUnpacker::on_packed_read(const message::PackedRead& read, Owner reader
     dataset.watch.forget_unread(now - kUnreadFor);
     dataset.read_at = now;
     dataset.watch.observe(reader.bits(), read.box);
-    if (dataset.watch.take_new_boxes()) grids_.note(looks_of(read.array), *dataset.watch.boxes());
+    if (dataset.watch.take_shown_boxes()) grids_.note(looks_of(read.array), *dataset.watch.boxes());
   }
   changed_.notify_all();
 }

@@ -34,8 +34,8 @@ class PackedWatch {
 
   // In what boxes the array is read; null: that has not shown yet.
   const arrays::ChunkGrid* boxes() const { return watch_.grid(); }
-  // Whether they are others than at the last such question.
-  bool take_new_boxes() { return watch_.take_new_grid(); }
+  // Whether it has shown that since the last such question.
+  bool take_shown_boxes() { return watch_.take_shown_grid(); }
   // It is probably read so. Requires: a grid of an array of this shape.
   void expect(const arrays::ChunkGrid& boxes) { watch_.expect(boxes); }
 
