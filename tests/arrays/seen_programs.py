@@ -103,6 +103,7 @@ def read_over_a_change():
     with h5py.File("a.h5", "r") as file:
         read_both(file, 1)
         subprocess.run([sys.executable, "-c", "import os; os.utime('a.h5')"], check=True)
+        time.sleep(0.5)  # until then the node has buried it
         read_both(file, 2)
 
 

@@ -232,7 +232,7 @@ def settled(used_before):
         held = [c for c in status["clients"] if c["pid"] in dead]
         print(f"  slots of dead clients are still held: {held}")
     if leaked >= 512 << 10:
-        print(f"  {leaked} bytes of the RAM tier did not come back")
+        print(f"  {leaked} bytes of the RAM tier did not come back: {json.dumps(status)[:4000]}")
     return 1
 
 

@@ -22,20 +22,21 @@ def race(seed, runs):
     """What went wrong, in words."""
     options = argparse.Namespace(worker=under_cairn.BUILD / "tests/cairn_crash_worker", seed=seed)
     driver = crash_points.Driver(options)
+    page = crash_points.Page(driver.work / "page")
     native = driver.stage(crash_workloads.copying)
     driver.natives[crash_workloads.copying] = (native, native.native())
     wrong = []
     for _ in range(runs):
         stage = driver.stage(crash_workloads.copying)
-        driver.page.choose("", 0, crash_points.CLIENT)
+        page.choose("", 0, crash_points.CLIENT)
         try:
-            stage.run(driver.page, 1, crash_points.SERVICE_FIRST)
+            stage.run(page, 1, crash_points.SERVICE_FIRST)
             driver.judge(stage, "a rescue", None)
         except AssertionError as problem:
             wrong.append(str(problem)[:600])
         else:
             under_cairn.remove(stage.work)
-    driver.page.close()
+    page.close()
     if not wrong:
         under_cairn.remove(driver.work)
     return wrong

@@ -79,7 +79,7 @@ def small_new_files_start_in_memory():
             probe = f"probe{next(numbers)}"
             write_file(puppet, node.directory / probe, 2)
             return node.tiers_of(probe).get("tier1", 0) == 1 << 20
-        assert soon(is_rationed, 2), f"all of a large file in RAM: {node.tiers_of('probe0')}"
+        assert soon(is_rationed, 10), f"all of a large file in RAM: {node.tiers_of('probe0')}"
         write_file(puppet, node.directory / "small", 1)
         assert node.tiers_of("small") == {"ram": 1 << 20}, node.tiers_of("small")
         assert puppet.end() == 0, puppet.errors
