@@ -89,9 +89,10 @@ std::uint32_t mend_block(Actor& actor, BucketPool& pool, BucketIndex bucket) {
     }
     if (pool.is_taken(bucket) && locked.mend(pool.class_of(bucket))) ++mended;
   }
-  if (block.dirty_pages() != 0 && block.object_index() == object &&
-      memory.catalog().dirty().confirm(bucket, block, actor.object(object)))
-    ++mended;
+  const bool was_lost = block.dirty_pages() != 0 && block.object_index() == object &&
+                        memory.catalog().dirty().confirm(bucket, block, actor.object(object));
+  // One that its program has stored meanwhile was not: its mark costs the flusher a look.
+  if (was_lost && block.dirty_pages() != 0) ++mended;
   return mended;
 }
 

@@ -38,6 +38,11 @@ struct Census {
       });
     }
   }
+  // Nobody has been at work on any block since. A program that makes one block more dirty behind
+  // each look gives the same surplus twice, which is none.
+  bool is_still(const Census& later) const {
+    return !is_busy && !later.is_busy && objects == later.objects;
+  }
   Tally of(std::uint32_t object) const {
     const auto found = objects.find(object);
     return found == objects.end() ? Tally() : found->second;
@@ -163,8 +168,8 @@ std::uint32_t correct_counts_of_blocks(const NodeMemory& memory) {
     if (high.empty() && !node_before.is_any()) break;
     const Census after(memory);
     corrected += correct_objects(memory, high, before, after);
-    if (!before.is_busy && !after.is_busy)
-      corrected += correct_node(memory, node_before, NodeSurplus(memory, after));
+    const NodeSurplus node_after(memory, after);
+    if (before.is_still(after)) corrected += correct_node(memory, node_before, node_after);
   }
   return corrected;
 }
