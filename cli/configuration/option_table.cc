@@ -338,13 +338,12 @@ constexpr Option kOptionTable[] = {
      .unit = "a directory; `auto`; `none`",
      .description = "Where a node keeps the order in which programs read files, and the boxes in "
                     "which they read arrays, when it ends. A program that reads them in the same "
-                    "order is served ahead from its second "
-                    "run on, whichever node it runs on. `auto` is `$XDG_STATE_HOME/cairn/orders`, "
-                    "else `/var/lib/cairn/orders` for root and `~/.local/state/cairn/orders` for "
-                    "others.",
+                    "order is served ahead from its second run on, whichever node it runs on. "
+                    "`auto` is `$XDG_STATE_HOME/cairn/orders`, else `/var/lib/cairn/orders` for "
+                    "root and `~/.local/state/cairn/orders` for others.",
      .advice = "At most 64 MiB in 1024 files, and 400 KiB of arrays, without the names of the "
-               "files read; the least "
-               "recently used goes first. `none` where each run must begin without knowledge.",
+               "files read; the least recently used goes first. `none` where each run must begin "
+               "without knowledge.",
      .access = fields::kWaitingText<&Draft::remember, &NodeConfig::remember_directory>},
     {.name = "prefetch.by_heat",
      .type = OptionType::kSwitch,

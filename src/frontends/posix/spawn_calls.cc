@@ -208,9 +208,9 @@ class SpawnPlan {
   // meets every error but that of a file which must not be used: libc would cut it past us.
   int apply_open(const SpawnAction& action) {
     CAIRN_DCHECK(action.path != nullptr);
-    const int fd =
-        is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
-    if (fd < 0 && errno == EIO && is_file(action)) return error_ = EIO;
+    const bool is_ours = is_file(action);
+    const int fd = is_ours ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
+    if (is_ours && fd < 0 && errno == EIO) return error_ = EIO;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
     const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
     OpenFile* const file = fd >= 0 ? DescriptorTable::find(fd) : nullptr;

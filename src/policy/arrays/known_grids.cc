@@ -28,15 +28,13 @@ std::deque<KnownGrids::Known>::const_iterator KnownGrids::place_of(const ArrayLo
                       [&looks](const Known& each) { return each.looks == looks; });
 }
 
-bool KnownGrids::note(const ArrayLooks& looks, const ChunkShape& shape) {
+void KnownGrids::note(const ArrayLooks& looks, const ChunkShape& shape) {
   CAIRN_DCHECK(ChunkGrid::of(looks.shape, shape).is_ok());
   const auto old = place_of(looks);
-  const bool is_news = old == known_.end() || old->shape != shape;
   if (old != known_.end()) known_.erase(old);
   known_.push_front({looks, shape});
   if (known_.size() > kGridsMax) known_.pop_back();
   CAIRN_CHECK(known_.size() <= kGridsMax);
-  return is_news;
 }
 
 std::optional<ChunkGrid> KnownGrids::find(const ArrayLooks& looks) const {

@@ -43,13 +43,12 @@ class KnownGrids {
       .value_min = sizeof(std::uint32_t),
       .bytes_max = 24 + kGridsMax * (16 + 6 * kDimensionsMax * sizeof(std::uint64_t))};
 
-  // The later one counts, where two arrays look alike. Requires: a grid of an array that
-  // looks so. Returns: whether that is news.
-  bool note(const ArrayLooks& looks, const ChunkShape& shape);
+  // The later one counts, where two arrays look alike. Requires: a grid of an array that looks so.
+  void note(const ArrayLooks& looks, const ChunkShape& shape);
   std::optional<ChunkGrid> find(const ArrayLooks& looks) const;
   std::size_t size() const { return known_.size(); }
 
-  // Those of `older` of which nothing is known here come behind the others.
+  // Adds the grids of `older` behind those here, except for arrays that have one here.
   void add_older(const KnownGrids& older);
 
   std::string encode() const;

@@ -19,9 +19,8 @@ ArrayLooks square(std::uint64_t cells) { return {{cells, cells}, 4, {}}; }
 
 TEST(KnownGrids, TheLatestOfArraysThatLookAlikeCounts) {
   KnownGrids grids;
-  EXPECT_TRUE(grids.note(square(64), tiles(8, 1)));
-  EXPECT_FALSE(grids.note(square(64), tiles(8, 1)));
-  EXPECT_TRUE(grids.note(square(64), tiles(16, 2)));
+  grids.note(square(64), tiles(8, 1));
+  grids.note(square(64), tiles(16, 2));
   EXPECT_EQ(grids.find(square(64))->shape(), tiles(16, 2));
   EXPECT_EQ(grids.size(), 1u);
 }
