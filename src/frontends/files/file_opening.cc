@@ -331,7 +331,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const int saved = errno;
   const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
   const OpeningGuard opening(opening_actor(directory, path, flags));
-  const bool is_cut_at_once = looks && !truncates && (flags & O_TRUNC) != 0;
+  const bool is_cut_at_once = looks && !truncates && (flags & (O_TRUNC | O_EXCL)) == O_TRUNC;
   if (__builtin_expect(is_cut_at_once, 0) && Session::instance().is_blind() &&
       may_be_buffered(directory, path)) {
     return -EIO;

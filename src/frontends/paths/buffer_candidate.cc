@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/paths/buffer_candidate.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 
@@ -16,8 +15,8 @@ static_assert((kCandidateMask & kOverlayMask) == kOverlayMask, "key_of() reads t
 
 namespace {
 
-// Whether an open of this path would give a managed file, or nobody can say it now. Only a process
-// that has not attached yet asks.
+// Whether an open of this path would give a managed file. Only a process that has not attached yet
+// asks.
 bool may_be_managed(int directory, const char* path) {
   struct ::statx raw;
   if (path == nullptr || sys::statx(directory, path, 0, STATX_TYPE | STATX_MNT_ID, &raw) < 0 ||
@@ -28,7 +27,7 @@ bool may_be_managed(int directory, const char* path) {
   if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
     return false;
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+  if (fd < 0) return false;
   const bool is_managed = PathFilter::manages(fd);
   sys::close(fd);
   return is_managed;

@@ -132,11 +132,13 @@ class Renaming {
     Session& session = Session::instance();
     const Object& object = session.memory().objects().at(object_);
     const bool is_owed = object.is_made_durable_by_log() && may_be_lost(object);
-    const bool is_nobodys = !session.memory().is_served() && object.dirty_blocks.load() != 0;
+    const bool is_dirty = object.dirty_blocks.load() != 0;
+    if (is_dirty) session.memory().look_after_service();  // also when it died a moment ago
+    const bool is_nobodys = is_dirty && !session.memory().is_served();
     if (is_owed ? session.request_durable(object_) == 0 : !is_nobodys) return 0;
     Actor* const actor = session.actor_if_any();
     if (actor == nullptr) return -EIO;
-    return store_by_own_writer(*actor, object_, is_owed) ? 0 : store_by_name(*actor);
+    return store_by_own_writer(*actor, object_, is_owed) ? 0 : store_by_name(*actor, is_owed);
   }
   void note_done() const {
     if (object_ == ObjectIndex::kNone) return;
@@ -153,7 +155,7 @@ class Renaming {
 
   // Neither log nor service takes it, and nobody here has it open for writing. The name may mean
   // another file by now, which must not get these bytes. 0 or -errno.
-  int store_by_name(Actor& actor) const {
+  int store_by_name(Actor& actor, bool durable) const {
     constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     const Object& object = actor.object(object_);
     int access = O_RDWR;
@@ -164,7 +166,7 @@ class Renaming {
     int error = 0;
     if (sys::statx(fd, "", AT_EMPTY_PATH, kOverlayMask, &now) == 0 && object_of(now) == object_) {
       PosixBacking backing(fd, access);
-      error = sync_object({actor, object_, backing, Session::instance()}, true, nullptr);
+      error = sync_object({actor, object_, backing, Session::instance()}, durable, nullptr);
       backing.close_extra();
     }
     // Closing it would cost the process its locks of the file.

@@ -43,7 +43,6 @@ void ChunkGatherer::start() {
 
 void ChunkGatherer::stop() {
   unpacker_.stop();
-  grids_.put_away();
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -52,6 +51,7 @@ void ChunkGatherer::stop() {
   }
   changed_.notify_all();
   thread_.join();
+  grids_.put_away();
 }
 
 void ChunkGatherer::await_quiet() {
