@@ -28,6 +28,7 @@ import under_cairn  # noqa: E402
 
 BLOCK, BLOCKS = 1 << 16, 640  # 40 MiB
 PROGRAMS = 3
+DEATHS_AT_ONCE = 10
 # Nothing of this takes so long; only then does somebody wait for good.
 LONG_SECONDS = 60
 EXIT_NOT_CONFIRMED = 74
@@ -185,8 +186,9 @@ ORPHAN = textwrap.dedent("""
 
 # A process that begins without a node does not know that `fresh` is in the tiers alone, nor what they have of others.
 BLIND = textwrap.dedent("""
-    import ctypes, os
+    import ctypes, os, resource, struct
     libc = ctypes.CDLL(None, use_errno=True)
+    SYS_OPENAT2 = 437
 
     def spawn():
         cut = (os.POSIX_SPAWN_OPEN, 1, 'spawned', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -200,8 +202,26 @@ BLIND = textwrap.dedent("""
         if libc.renameat2(-100, b'fresh', -100, b'replaced', 2) != 0:
             raise OSError(ctypes.get_errno(), '')
 
+    def open_by_rules():
+        rules = struct.pack('QQQ', os.O_RDONLY | os.O_TRUNC, 0, 0)
+        if libc.syscall(SYS_OPENAT2, -100, b'cut', rules, len(rules)) < 0:
+            raise OSError(ctypes.get_errno(), '')
+
+    def without_descriptors(call):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            call()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
     for attempt in (lambda: os.rename('fresh', 'replaced'), exchange, lambda: os.truncate('replaced', 0), spawn, reopen,
-                    lambda: os.open('cut', os.O_RDONLY | os.O_TRUNC), lambda: os.rename('fresh', 'named')):
+                    lambda: os.open('cut', os.O_RDONLY | os.O_TRUNC),
+                    lambda: os.open('cut', os.O_RDONLY | os.O_TRUNC | os.O_EXCL), open_by_rules,
+                    lambda: without_descriptors(lambda: os.rename('fresh', 'replaced')),
+                    lambda: without_descriptors(spawn),
+                    lambda: without_descriptors(lambda: os.truncate('replaced', 0)),
+                    lambda: os.rename('fresh', 'named')):
         try:
             attempt()
             print('done', end=' ', flush=True)
@@ -234,7 +254,7 @@ def who_begins_later_replaces_nothing(node):
         assert program.stdout.readline() == "written\n", program.stderr.read()[-800:]
         node.kill()
         out, err = program.communicate("\n", timeout=LONG_SECONDS)
-        assert out == f"{errno.EIO} " * 6 + "done ", f"{out} {err[-800:]}"
+        assert out == f"{errno.EIO} " * 11 + "done ", f"{out} {err[-800:]}"
     finally:
         if program.poll() is None:
             os.killpg(program.pid, signal.SIGKILL)
@@ -243,6 +263,44 @@ def who_begins_later_replaces_nothing(node):
         content = b"new" if name == "own" else b"old"
         assert (node.directory / name).read_bytes() == content * 3000, f"{name} is neither old nor new"
     assert (node.directory / "named").exists()
+
+
+# It looks for the node at most every few milliseconds, and has just looked.
+AT_ONCE = textwrap.dedent("""
+    import os, select, signal, sys
+    with open('kept', 'wb') as old:
+        old.write(b'old' * 3000)
+        os.fsync(old.fileno())
+    with open('newest', 'wb') as fresh:
+        fresh.write(b'new' * 3000)
+    print('written', flush=True)
+    service, group = map(int, sys.stdin.readline().split())
+    ended = os.pidfd_open(service)
+    os.killpg(group, signal.SIGKILL)
+    while not select.select([ended], [], [], 0)[0]:
+        os.close(os.open('kept', os.O_RDONLY))
+    os.rename('newest', 'kept')
+    print('renamed', flush=True)
+    sys.stdin.readline()
+    """)
+
+
+def what_is_renamed_at_once_is_stored(node):
+    """The node dies, and in the same moment one of its programs replaces a file."""
+    for _ in range(DEATHS_AT_ONCE):
+        node.up("--trigger", "on-exit")
+        program = node.start_with_input(sys.executable, "-c", AT_ONCE)
+        try:
+            assert program.stdout.readline() == "written\n", program.stderr.read()[-800:]
+            program.stdin.write(f"{node.service()} {os.getpgid(node.service())}\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == "renamed\n", program.stderr.read()[-800:]
+            assert (node.directory / "kept").read_bytes() == b"new" * 3000, "a name without its bytes"
+            program.communicate("\n", timeout=LONG_SECONDS)
+        finally:
+            if program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
 
 
 STRANGER = "import os, sys; f = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); os.write(f, b'y'); sys.stdin.readline()"
@@ -294,6 +352,7 @@ def main():
             print(f"death {number} ({time.monotonic() - began:.1f} s)", flush=True)
         another_node_does_not_answer(node)
         who_begins_later_replaces_nothing(node)
+        what_is_renamed_at_once_is_stored(node)
     except AssertionError as problem:
         print(f"FAILED (seed {options.seed}), kept: {work}\n  {problem}")
         return 1

@@ -331,11 +331,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const int saved = errno;
   const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
   const OpeningGuard opening(opening_actor(directory, path, flags));
-  const bool is_cut_at_once = looks && !truncates && (flags & (O_TRUNC | O_EXCL)) == O_TRUNC;
-  if (__builtin_expect(is_cut_at_once, 0) && Session::instance().is_blind() &&
-      may_be_buffered(directory, path)) {
-    return -EIO;
-  }
+  if (__builtin_expect(cuts_blindly(directory, path, flags), 0)) return -EIO;
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/paths/buffer_candidate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 
@@ -15,9 +16,16 @@ static_assert((kCandidateMask & kOverlayMask) == kOverlayMask, "key_of() reads t
 
 namespace {
 
+bool is_short_of_descriptors(int error) {
+  return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+// The open fails where the file is there.
+bool is_made_anew(int flags) { return (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0; }
+
 // Whether an open of this path would give a managed file. Only a process that has not attached yet
 // asks.
-bool may_be_managed(int directory, const char* path) {
+bool may_be_managed(int directory, const char* path, bool if_unknown = false) {
   struct ::statx raw;
   if (path == nullptr || sys::statx(directory, path, 0, STATX_TYPE | STATX_MNT_ID, &raw) < 0 ||
       !S_ISREG(raw.stx_mode)) {
@@ -27,10 +35,18 @@ bool may_be_managed(int directory, const char* path) {
   if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
     return false;
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return if_unknown && is_short_of_descriptors(fd);
   const bool is_managed = PathFilter::manages(fd);
   sys::close(fd);
   return is_managed;
+}
+
+// Whether the tiers may have something of the file.
+bool is_known(int directory, const char* path) {
+  const ObjectTable& objects = Session::instance().memory().objects();
+  struct ::statx raw;
+  return objects.live_count() > 0 && sys::statx(directory, path, 0, kOverlayMask, &raw) >= 0 &&
+         objects.find(key_of(raw)) != ObjectIndex::kNone;
 }
 
 }  // namespace
@@ -77,10 +93,10 @@ bool is_buffered_by_others(int fd, const ObjectKey& key) {
   return session.memory().objects().find(key) != ObjectIndex::kNone;
 }
 
-bool may_be_buffered(int directory, const char* path) {
-  if (!Session::instance().is_attached()) return may_be_managed(directory, path);
+bool may_be_buffered(int directory, const char* path, bool if_unknown) {
+  if (!Session::instance().is_attached()) return may_be_managed(directory, path, if_unknown);
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return if_unknown && is_short_of_descriptors(fd) && is_known(directory, path);
   struct ::statx raw;
   ObjectIndex known = ObjectIndex::kNone;
   const bool is_it = sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) >= 0 &&
@@ -89,12 +105,18 @@ bool may_be_buffered(int directory, const char* path) {
   return is_it;
 }
 
+bool cuts_blindly(int directory, const char* path, int flags) {
+  if ((flags & O_TRUNC) == 0 || (flags & O_ACCMODE) != O_RDONLY) return false;
+  if (is_never_buffered(flags) || is_made_anew(flags) || !Session::instance().is_blind())
+    return false;
+  return may_be_buffered(directory, path);
+}
+
 const Actor* opening_actor(int directory, const char* path, int flags) {
   Session& session = Session::instance();
   if (!session.is_configured() || is_never_buffered(flags)) return nullptr;
   if (session.is_attached()) return session.actor_if_any();
-  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
-  return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
+  return !is_made_anew(flags) && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
 }
 
 void note_path_descriptor(int fd) {

@@ -132,7 +132,8 @@ class Renaming {
     Session& session = Session::instance();
     const Object& object = session.memory().objects().at(object_);
     const bool is_owed = object.is_made_durable_by_log() && may_be_lost(object);
-    const bool is_dirty = object.dirty_blocks.load() != 0;
+    const bool is_scratch = object.handling().mode == BufferingMode::kScratch;
+    const bool is_dirty = !is_scratch && object.dirty_blocks.load() != 0;
     if (is_dirty) session.memory().look_after_service();  // also when it died a moment ago
     const bool is_nobodys = is_dirty && !session.memory().is_served();
     if (is_owed ? session.request_durable(object_) == 0 : !is_nobodys) return 0;
@@ -197,8 +198,9 @@ bool is_blind_replacement(int from_directory, const char* from, int to_directory
                         sys::statx(to_directory, to, flags, kMask, &second) == 0 &&
                         S_ISREG(first.stx_mode) && S_ISREG(second.stx_mode) &&
                         !is_same_file(first, second);
-  // Another name of it may be a managed one.
-  return replaces && (first.stx_nlink > 1 || may_be_buffered(from_directory, from));
+  // Another name of it may be a managed one. No descriptor is needed for a rename.
+  constexpr bool kIfUnknown = true;
+  return replaces && (first.stx_nlink > 1 || may_be_buffered(from_directory, from, kIfUnknown));
 }
 
 template <typename Call>

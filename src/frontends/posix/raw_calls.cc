@@ -95,6 +95,7 @@ long open_with_rules(const RawArguments& arguments) {
   const auto* path = arguments.pointer<const char>(1);
   const OpeningGuard opening(
       opening_actor(arguments.number(0), path, static_cast<int>(changed.flags)));
+  if (cuts_blindly(arguments.number(0), path, asked)) return -EIO;
   const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(copy),
                             static_cast<long>(size));
   if (fd < 0) return fd;

@@ -205,12 +205,12 @@ class SpawnPlan {
   }
 
   // This process opens a file that may be buffered and hands it over; the child does all else, and
-  // meets every error but that of a file which must not be used: libc would cut it past us.
+  // meets every error but those after which libc would use the file past us.
   int apply_open(const SpawnAction& action) {
     CAIRN_DCHECK(action.path != nullptr);
     const bool is_ours = is_file(action);
     const int fd = is_ours ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
-    if (is_ours && fd < 0 && errno == EIO) return error_ = EIO;
+    if (is_ours && fd < 0 && is_final(errno, action.flags)) return error_ = errno;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
     const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
     OpenFile* const file = fd >= 0 ? DescriptorTable::find(fd) : nullptr;
@@ -226,6 +226,12 @@ class SpawnPlan {
     return real::adddup2(&built_, high, action.fd);
   }
 
+  // The file must not be used; or it would be cut in the child, whose descriptors may suffice.
+  static bool is_final(int error, int flags) {
+    const bool is_short = error == EMFILE || error == ENFILE || error == ENOMEM;
+    return error == EIO || (is_short && (flags & O_TRUNC) != 0);
+  }
+
   // To open a file that is not buffered would cost this process its locks on it.
   bool is_file(const SpawnAction& action) const {
     if (is_elsewhere_ || has_closed_from_ || (action.flags & (O_PATH | O_DIRECTORY)) != 0)
@@ -233,7 +239,9 @@ class SpawnPlan {
     struct ::statx status;
     const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
     if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
-    return error == 0 && S_ISREG(status.stx_mode) && may_be_buffered(AT_FDCWD, action.path);
+    constexpr bool kIfUnknown = true;
+    return error == 0 && S_ISREG(status.stx_mode) &&
+           may_be_buffered(AT_FDCWD, action.path, kIfUnknown);
   }
 
   int apply_close_from(int lowest) {
