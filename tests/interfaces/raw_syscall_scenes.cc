@@ -137,6 +137,12 @@ SCENE(opening_by_rules) {
   rules.known.flags = O_RDWR | O_TRUNC;
   const auto cut = static_cast<int>(syscall(SYS_openat2, AT_FDCWD, "f", &rules, sizeof rules));
   say("cut", lseek(cut, 0, SEEK_END));
+  say("write again", write(cut, "abcdef", 6));
+  rules.known.flags = O_RDONLY | O_TRUNC;
+  const auto cut_for_reading =
+      static_cast<int>(syscall(SYS_openat2, AT_FDCWD, "f", &rules, sizeof rules));
+  say("cut by an open for reading", lseek(cut_for_reading, 0, SEEK_END));
+  say("as the others see it", lseek(cut, 0, SEEK_END));
   rules.later[1] = 1;
   say("what nobody knows", syscall(SYS_openat2, AT_FDCWD, "f", &rules, sizeof rules));
   say("too short", syscall(SYS_openat2, AT_FDCWD, "f", &rules, 8L));
@@ -162,6 +168,9 @@ SCENE(handles) {
   say_bytes("back", back, 10);
   const auto cut = static_cast<int>(syscall(SYS_open_by_handle_at, here, handle, O_RDWR | O_TRUNC));
   say("cut", lseek(cut, 0, SEEK_END));
+  say("read", pread(fd, back, sizeof back, 0));
+  say("write", write(cut, "again", 5));
+  say("cut for reading", open_by_handle_at(here, handle, O_RDONLY | O_TRUNC) >= 0);
   say("read", pread(fd, back, sizeof back, 0));
 }
 

@@ -299,6 +299,15 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   return file;
 }
 
+// Only a regular file can be cut; for everything else the kernel ignores O_TRUNC. A descriptor for
+// reading cannot cut, and another open of the file, when closed, would cost the process its locks.
+int cut_by_kernel(int fd) {
+  const int error = sys::ftruncate(fd, 0);
+  struct ::statx status;
+  if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0) return error;
+  return S_ISREG(status.stx_mode) ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
+}
+
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, and the buffer follows. An
 // open that fails here is better than one that succeeds beside the old bytes.
 int follow_truncation(OpenFile& file) {
@@ -325,13 +334,10 @@ bool is_fresh(const OpenFile& file, const StoreStatus& status, std::int64_t sinc
 
 int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const bool looks = Session::instance().is_configured() && !is_never_buffered(flags);
-  // Truncating waits until it is known whether the file is buffered; without the right to write it
-  // cannot.
-  const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
+  const bool truncates = looks && truncates_later(flags);
   const int saved = errno;
   const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
   const OpeningGuard opening(opening_actor(directory, path, flags));
-  if (__builtin_expect(cuts_blindly(directory, path, flags), 0)) return -EIO;
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;
@@ -345,22 +351,27 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
     if (opened.fd >= 0) sys::close(opened.fd);
     return error;
   }
-  if (!truncates) {
-    if ((flags & O_TRUNC) == 0 || file == nullptr) return opened.fd;
-    error = follow_truncation(*file);
-    if (error < 0) close_tracked(opened.fd);
-    return error < 0 ? error : opened.fd;
-  }
-  const bool is_new = file != nullptr && (flags & O_CREAT) != 0;
+  if ((flags & O_TRUNC) == 0) return opened.fd;
+  const bool is_new = truncates && file != nullptr && (flags & O_CREAT) != 0;
   if (is_new && is_fresh(*file, status, began_ns)) return opened.fd;
-  return truncate_opened(opened.fd, file);
+  return truncate_opened(opened.fd, file, !truncates);
 }
 
-int truncate_opened(int fd, OpenFile* file) {
-  CAIRN_DCHECK(fd >= 0 && (file == nullptr || file->may_write));
-  const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
-  // Only a regular file can be cut; for everything else the kernel ignores the flag.
-  if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;
+bool truncates_later(int flags) {
+  if ((flags & O_TRUNC) == 0 || is_never_buffered(flags)) return false;
+  return (flags & O_ACCMODE) != O_RDONLY || Session::instance().is_blind();
+}
+
+int truncate_opened(int fd, OpenFile* file, bool is_cut) {
+  CAIRN_DCHECK(fd >= 0);
+  int error = 0;
+  if (file != nullptr && file->may_write && !is_cut) {
+    error = file_truncate(*file, 0);
+  } else {
+    if (!is_cut) error = cut_by_kernel(file != nullptr ? file->private_fd() : fd);
+    if (error == 0 && file != nullptr) error = follow_truncation(*file);
+  }
+  if (error == 0) return fd;
   if (file != nullptr) {
     close_tracked(fd);
   } else {

@@ -25,8 +25,14 @@ int open_managed(int directory, const char* path, int flags, mode_t mode);
 // The number stays the same. 0, or -EIO when the program must not use it.
 int manage_opened(int fd, int flags);
 
-// The O_TRUNC that an open left out until it was known whether the file is buffered (`file`, else
-// null). Returns `fd`, or closes it and returns -errno, as the open would have failed.
-int truncate_opened(int fd, OpenFile* file);
+// Whether an open with these flags leaves O_TRUNC out until it is known whether the file is
+// buffered: where its descriptor can cut, and in a process without the node, which must not use
+// such a file (Session::is_blind()). Else the kernel cuts it, and the buffer follows.
+bool truncates_later(int flags);
+
+// The O_TRUNC of an open, now that it is known whether the file is buffered (`file`, else null).
+// `is_cut`: the kernel has not left it out. Returns `fd`, or closes it and returns -errno, as the
+// open would have failed.
+int truncate_opened(int fd, OpenFile* file, bool is_cut);
 
 }  // namespace cairn

@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 
+#include <cstring>
+
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/paths/path_filter.h"
@@ -23,9 +27,26 @@ bool is_short_of_descriptors(int error) {
 // The open fails where the file is there.
 bool is_made_anew(int flags) { return (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0; }
 
+// Where the name leads, for a process without a descriptor to look with.
+bool is_managed_name(int directory, const char* path) {
+  char name[kDescriptorPathBytes + PATH_MAX] = "";
+  char place[PATH_MAX];
+  const std::size_t length = std::strlen(path);
+  if (length >= PATH_MAX) return false;
+  if (path[0] != '/' && directory != AT_FDCWD) {
+    write_descriptor_path(directory, name);
+    std::strcat(name, "/");
+  }
+  std::memcpy(name + std::strlen(name), path, length + 1);
+  const int saved = errno;
+  const bool is_found = ::realpath(name, place) != nullptr;
+  errno = saved;
+  return is_found && PathFilter::manages_path(place);
+}
+
 // Whether an open of this path would give a managed file. Only a process that has not attached yet
 // asks.
-bool may_be_managed(int directory, const char* path, bool if_unknown = false) {
+bool may_be_managed(int directory, const char* path) {
   struct ::statx raw;
   if (path == nullptr || sys::statx(directory, path, 0, STATX_TYPE | STATX_MNT_ID, &raw) < 0 ||
       !S_ISREG(raw.stx_mode)) {
@@ -35,7 +56,7 @@ bool may_be_managed(int directory, const char* path, bool if_unknown = false) {
   if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
     return false;
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return if_unknown && is_short_of_descriptors(fd);
+  if (fd < 0) return is_short_of_descriptors(fd) && is_managed_name(directory, path);
   const bool is_managed = PathFilter::manages(fd);
   sys::close(fd);
   return is_managed;
@@ -93,23 +114,16 @@ bool is_buffered_by_others(int fd, const ObjectKey& key) {
   return session.memory().objects().find(key) != ObjectIndex::kNone;
 }
 
-bool may_be_buffered(int directory, const char* path, bool if_unknown) {
-  if (!Session::instance().is_attached()) return may_be_managed(directory, path, if_unknown);
+bool may_be_buffered(int directory, const char* path) {
+  if (!Session::instance().is_attached()) return may_be_managed(directory, path);
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return if_unknown && is_short_of_descriptors(fd) && is_known(directory, path);
+  if (fd < 0) return is_short_of_descriptors(fd) && is_known(directory, path);
   struct ::statx raw;
   ObjectIndex known = ObjectIndex::kNone;
   const bool is_it = sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) >= 0 &&
                      is_candidate(fd, raw, key_of(raw), &known);
   sys::close(fd);
   return is_it;
-}
-
-bool cuts_blindly(int directory, const char* path, int flags) {
-  if ((flags & O_TRUNC) == 0 || (flags & O_ACCMODE) != O_RDONLY) return false;
-  if (is_never_buffered(flags) || is_made_anew(flags) || !Session::instance().is_blind())
-    return false;
-  return may_be_buffered(directory, path);
 }
 
 const Actor* opening_actor(int directory, const char* path, int flags) {

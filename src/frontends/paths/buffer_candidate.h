@@ -35,14 +35,9 @@ bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
 // managed name when it is rotated.
 bool is_buffered_by_others(int fd, const ObjectKey& key);
 
-// Whether an open of this path would give a buffered file, were it one for reading or writing.
-// `if_unknown`: the answer where the process has no descriptor left to look with, and does not know
-// what the tiers have.
-bool may_be_buffered(int directory, const char* path, bool if_unknown = false);
-
-// Whether the kernel would cut a file at this open that only the node may be able to cut: one for
-// reading (O_RDONLY | O_TRUNC), by a process without the node (Session::is_blind()).
-bool cuts_blindly(int directory, const char* path, int flags);
+// Whether an open of this path would give a buffered file, were it one for reading or writing: also
+// where the process has no descriptor left for one.
+bool may_be_buffered(int directory, const char* path);
 
 // The actor for the OpeningGuard around an open of the path; null when the open needs no guard. A
 // process attaches before the kernel opens its first managed file: afterwards another process could

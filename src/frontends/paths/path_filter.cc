@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/paths/path_filter.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -74,26 +75,31 @@ long path_of(int fd, char* path, std::size_t size) {
   return length;
 }
 
-std::uint64_t mount_of(int fd) {
+// The mount of the directory at the path, or of the open one where the path is empty.
+std::uint64_t mount_of(int fd, const char* path) {
   struct ::statx status;
-  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0) return 0;
+  if (sys::statx(fd, path, AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0) return 0;
   return (status.stx_mask & STATX_MNT_ID) != 0 ? status.stx_mnt_id : 0;
+}
+
+void add_directory(const char* path, std::size_t length, std::uint64_t mount) {
+  const char* copy = keep(path, length);
+  if (copy == nullptr) return;
+  // The root directory is the one whose path ends with a slash.
+  const std::size_t used = length == 1 ? 0 : length;
+  CAIRN_DCHECK(filter.directory_count < filter.wanted_count);
+  filter.directories[filter.directory_count++] = Directory{copy, used, mount};
 }
 
 void resolve_one(const char* wanted) {
   const int fd = sys::openat(AT_FDCWD, wanted, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  // A process without a descriptor for it takes it as configured: `cairn run` gives its true path.
+  if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+    add_directory(wanted, std::strlen(wanted), mount_of(AT_FDCWD, wanted));
   if (fd < 0) return;
   char path[PATH_MAX];
   const long length = path_of(fd, path, sizeof path);
-  if (length > 0) {
-    const char* copy = keep(path, static_cast<std::size_t>(length));
-    if (copy != nullptr) {
-      // The root directory is the one whose path ends with a slash.
-      const std::size_t used = length == 1 ? 0 : static_cast<std::size_t>(length);
-      CAIRN_DCHECK(filter.directory_count < filter.wanted_count);
-      filter.directories[filter.directory_count++] = Directory{copy, used, mount_of(fd)};
-    }
-  }
+  if (length > 0) add_directory(path, static_cast<std::size_t>(length), mount_of(fd, ""));
   sys::close(fd);
 }
 

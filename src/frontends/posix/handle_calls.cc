@@ -21,15 +21,15 @@ namespace {
 // Opens with `flags`, but for O_TRUNC, which waits until it is known whether the file is buffered.
 template <typename Open>
 long open_unnamed(int flags, Open&& open) {
-  const bool truncates = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
+  const bool truncates = truncates_later(flags);
   const int asked = truncates ? flags & ~O_TRUNC : flags;
   const auto fd = static_cast<int>(open(asked));
   if (fd < 0) return fd;
-  if (const int error = manage_opened(fd, asked); error < 0) {
+  if (const int error = manage_opened(fd, flags & ~O_TRUNC); error < 0) {
     sys::close(fd);
     return error;
   }
-  return truncates ? truncate_opened(fd, DescriptorTable::find(fd)) : fd;
+  return (flags & O_TRUNC) != 0 ? truncate_opened(fd, DescriptorTable::find(fd), !truncates) : fd;
 }
 
 // The kernel compares two descriptors of this process: are they of one description?

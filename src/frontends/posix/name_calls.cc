@@ -198,9 +198,8 @@ bool is_blind_replacement(int from_directory, const char* from, int to_directory
                         sys::statx(to_directory, to, flags, kMask, &second) == 0 &&
                         S_ISREG(first.stx_mode) && S_ISREG(second.stx_mode) &&
                         !is_same_file(first, second);
-  // Another name of it may be a managed one. No descriptor is needed for a rename.
-  constexpr bool kIfUnknown = true;
-  return replaces && (first.stx_nlink > 1 || may_be_buffered(from_directory, from, kIfUnknown));
+  // Another name of it may be a managed one.
+  return replaces && (first.stx_nlink > 1 || may_be_buffered(from_directory, from));
 }
 
 template <typename Call>

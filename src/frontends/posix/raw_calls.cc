@@ -90,22 +90,22 @@ long open_with_rules(const RawArguments& arguments) {
   if (is_outside_user_space(rules, size) || user_copy(copy, rules, size) != 0) return -EFAULT;
   auto& changed = *reinterpret_cast<open_how*>(copy);
   const auto asked = static_cast<int>(changed.flags);
-  const bool truncates = (asked & O_TRUNC) != 0 && (asked & O_ACCMODE) != O_RDONLY;
+  const bool truncates = truncates_later(asked);
   if (truncates) changed.flags &= ~static_cast<std::uint64_t>(O_TRUNC);
   const auto* path = arguments.pointer<const char>(1);
   const OpeningGuard opening(
       opening_actor(arguments.number(0), path, static_cast<int>(changed.flags)));
-  if (cuts_blindly(arguments.number(0), path, asked)) return -EIO;
   const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(copy),
                             static_cast<long>(size));
   if (fd < 0) return fd;
-  const int error = manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
+  const int error = manage_opened(static_cast<int>(fd), asked & ~O_TRUNC);
   if (error < 0) {
     sys::close(static_cast<int>(fd));
     return error;
   }
-  if (!truncates) return fd;
-  return truncate_opened(static_cast<int>(fd), DescriptorTable::find(static_cast<int>(fd)));
+  if ((asked & O_TRUNC) == 0) return fd;
+  OpenFile* const file = DescriptorTable::find(static_cast<int>(fd));
+  return truncate_opened(static_cast<int>(fd), file, !truncates);
 }
 
 // The kernel's utimensat() without a path means the descriptor itself; libc's refuses that.

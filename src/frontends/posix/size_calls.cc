@@ -56,10 +56,10 @@ int truncate_through(PosixBacking& backing, off_t size) {
 
 // Without a service for this process the kernel cuts the file, once it is the kernel's.
 bool truncate_unserved(const char* path, off_t size, int* result) {
-  constexpr bool kIfUnknown = true;
-  if (!may_be_buffered(AT_FDCWD, path, kIfUnknown)) return false;
+  Session& session = Session::instance();
+  if (session.standing() == Standing::kEnded || !may_be_buffered(AT_FDCWD, path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
-  *result = fd >= 0 ? Session::instance().use_unserved(fd) : fd;
+  *result = fd >= 0 ? session.use_unserved(fd) : -EIO;
   if (fd < 0) return true;
   if (*result == 0) *result = sys::truncate(path, size);
   sys::close(fd);

@@ -210,7 +210,7 @@ class SpawnPlan {
     CAIRN_DCHECK(action.path != nullptr);
     const bool is_ours = is_file(action);
     const int fd = is_ours ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
-    if (is_ours && fd < 0 && is_final(errno, action.flags)) return error_ = errno;
+    if (is_ours && fd < 0 && is_final(errno, action)) return error_ = errno;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
     const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
     OpenFile* const file = fd >= 0 ? DescriptorTable::find(fd) : nullptr;
@@ -227,9 +227,10 @@ class SpawnPlan {
   }
 
   // The file must not be used; or it would be cut in the child, whose descriptors may suffice.
-  static bool is_final(int error, int flags) {
+  static bool is_final(int error, const SpawnAction& action) {
     const bool is_short = error == EMFILE || error == ENFILE || error == ENOMEM;
-    return error == EIO || (is_short && (flags & O_TRUNC) != 0);
+    const bool would_cut = (action.flags & O_TRUNC) != 0 && is_short;
+    return error == EIO || (would_cut && may_be_buffered(AT_FDCWD, action.path));
   }
 
   // To open a file that is not buffered would cost this process its locks on it.
@@ -239,9 +240,7 @@ class SpawnPlan {
     struct ::statx status;
     const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
     if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
-    constexpr bool kIfUnknown = true;
-    return error == 0 && S_ISREG(status.stx_mode) &&
-           may_be_buffered(AT_FDCWD, action.path, kIfUnknown);
+    return error == 0 && S_ISREG(status.stx_mode) && may_be_buffered(AT_FDCWD, action.path);
   }
 
   int apply_close_from(int lowest) {
