@@ -305,6 +305,7 @@ int cut_by_kernel(int fd) {
   const int error = sys::ftruncate(fd, 0);
   struct ::statx status;
   if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0) return error;
+  if (S_ISDIR(status.stx_mode)) return -EISDIR;
   return S_ISREG(status.stx_mode) ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
 }
 
@@ -359,7 +360,9 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
 
 bool truncates_later(int flags) {
   if ((flags & O_TRUNC) == 0 || is_never_buffered(flags)) return false;
-  return (flags & O_ACCMODE) != O_RDONLY || Session::instance().is_blind();
+  if ((flags & O_ACCMODE) != O_RDONLY) return true;
+  Session& session = Session::instance();
+  return session.is_configured() && !session.attach() && session.is_blind();
 }
 
 int truncate_opened(int fd, OpenFile* file, bool is_cut) {

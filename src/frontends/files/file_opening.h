@@ -21,8 +21,9 @@ namespace cairn {
 int open_managed(int directory, const char* path, int flags, mode_t mode);
 
 // Looks at a descriptor that a call of another kind has just opened (mkostemp, openat2...) and
-// buffers its file if it is managed. `flags` are those of the open; O_TRUNC must not be among them.
-// The number stays the same. 0, or -EIO when the program must not use it.
+// buffers its file if it is managed. `flags` are those of the open; O_TRUNC is among them only
+// where the kernel has cut the file. The number stays the same. 0, or -EIO when the program must
+// not use it.
 int manage_opened(int fd, int flags);
 
 // Whether an open with these flags leaves O_TRUNC out until it is known whether the file is

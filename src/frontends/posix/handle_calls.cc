@@ -25,7 +25,7 @@ long open_unnamed(int flags, Open&& open) {
   const int asked = truncates ? flags & ~O_TRUNC : flags;
   const auto fd = static_cast<int>(open(asked));
   if (fd < 0) return fd;
-  if (const int error = manage_opened(fd, flags & ~O_TRUNC); error < 0) {
+  if (const int error = manage_opened(fd, asked); error < 0) {
     sys::close(fd);
     return error;
   }

@@ -98,7 +98,7 @@ long open_with_rules(const RawArguments& arguments) {
   const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(copy),
                             static_cast<long>(size));
   if (fd < 0) return fd;
-  const int error = manage_opened(static_cast<int>(fd), asked & ~O_TRUNC);
+  const int error = manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
   if (error < 0) {
     sys::close(static_cast<int>(fd));
     return error;

@@ -57,7 +57,9 @@ int truncate_through(PosixBacking& backing, off_t size) {
 // Without a service for this process the kernel cuts the file, once it is the kernel's.
 bool truncate_unserved(const char* path, off_t size, int* result) {
   Session& session = Session::instance();
-  if (session.standing() == Standing::kEnded || !may_be_buffered(AT_FDCWD, path)) return false;
+  const Standing stands = session.standing();
+  if (stands == Standing::kEnded || stands == Standing::kOutside) return false;
+  if (!may_be_buffered(AT_FDCWD, path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
   *result = fd >= 0 ? session.use_unserved(fd) : -EIO;
   if (fd < 0) return true;
