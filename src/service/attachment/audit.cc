@@ -14,8 +14,9 @@
 namespace cairn::node {
 namespace {
 
-bool is_referred_to(const Object& object) {
-  return object.opens.load() != 0 || object.writers.load() != 0 || object.through.load() != 0;
+bool may_be_wrong(const Object& object) {
+  return object.opens.load() != 0 || object.writers.load() != 0 || object.through.load() != 0 ||
+         object.has(kObjectUnlinked);
 }
 
 }  // namespace
@@ -70,8 +71,8 @@ Audit::Holds Audit::holds_of(std::span<const Owner> replaced) const {
   return held;
 }
 
-// Descriptions without a hold, and references to objects by nobody. Looked for first, corrected
-// behind the gate.
+// Openings of nobody, descriptions without a hold, and references to objects by nobody. Looked for
+// first, corrected behind the gate.
 bool Audit::correct_references(Actor& actor, std::span<const Owner> replaced) {
   const std::uint64_t epoch = clients_.attach_count();
   std::vector<DescriptionIndex> descriptions;
@@ -83,7 +84,7 @@ bool Audit::correct_references(Actor& actor, std::span<const Owner> replaced) {
   }
   std::vector<ObjectIndex> objects;
   for_each_object([&](ObjectIndex index) {
-    if (is_referred_to(memory_.objects().at(index))) objects.push_back(index);
+    if (may_be_wrong(memory_.objects().at(index))) objects.push_back(index);
   });
   bool was_still = false;
   const bool was_nobody = clients_.if_nobody(epoch, replaced.size(), [&] {
@@ -94,10 +95,17 @@ bool Audit::correct_references(Actor& actor, std::span<const Owner> replaced) {
     // Processes without a slot are not attached, and may be alive.
     auto kept = unserved_.kept_objects();
     Holds held = holds_of(replaced);
+    correct_openings(replaced);
     correct_descriptions(descriptions, &held);
     for (const ObjectIndex index : objects) correct_object(actor, index, kept[raw(index)], held);
   });
   return was_nobody && was_still;
+}
+
+// The threads of a replaced image ended with it: its slot must not be subtracted once more.
+void Audit::correct_openings(std::span<const Owner> replaced) {
+  for (const Owner image : replaced) memory_.slot(image.slot()).openings.store(0);
+  memory_.service_board().openings.store(0);
 }
 
 void Audit::correct_descriptions(std::span<const DescriptionIndex> descriptions, Holds* held) {
@@ -133,6 +141,9 @@ void Audit::correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, 
   if (object.opens.load() > opens) {
     object.opens.store(opens + 1);
     abandon_object(actor, index, false);
+  } else if (!object.has(kObjectHandedOver)) {
+    // Kept at its removal for an opening that never was. The flusher drops those that it holds.
+    (void)discard_abandoned(actor, index);
   }
   // Its last closer may have died before it looked at the mark.
   forget_abandoned_through(actor, index);
@@ -169,9 +180,6 @@ bool Audit::correct_blocks(std::span<const Owner> replaced) {
     if (!still || has_dirty_pages() || !is_quiet_()) return;
     is_right = true;
     memory_.flusher_board().dirty_bytes.store(0);
-    // The threads of a replaced image ended with it: its slot must not be subtracted once more.
-    for (const Owner image : replaced) memory_.slot(image.slot()).openings.store(0);
-    memory_.service_board().openings.store(0);
     for (const auto& [index, count] : before) {
       Object& object = memory_.objects().at(static_cast<ObjectIndex>(index));
       object.dirty_blocks.store(0);

@@ -54,6 +54,7 @@ class Audit {
   struct Holds;
 
   bool correct_references(Actor& actor, std::span<const Owner> replaced);
+  void correct_openings(std::span<const Owner> replaced);
   void correct_descriptions(std::span<const DescriptionIndex> descriptions, Holds* held);
   void correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, const Holds& held);
   bool correct_blocks(std::span<const Owner> replaced);

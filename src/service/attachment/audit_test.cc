@@ -5,9 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
+#include <string>
 #include <thread>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_io.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/testing/accepting_service.h"
 #include "memory/tiers/testing/test_memory.h"
 #include "service/attachment/reaper.h"
 
@@ -116,6 +122,28 @@ TEST_F(AuditTest, AnOpenThatEndedWithItsImageIsTakenBackOnce) {
   EXPECT_EQ(memory_.service_board().openings.load(), 0u);
   clients_.release(image.slot());
   EXPECT_EQ(memory_.service_board().openings.load(), 0u);
+}
+
+// Somebody died between the two counts of an opening. Another one removed a file meanwhile, which
+// nobody had open, and kept its blocks for that opening.
+TEST_F(AuditTest, AFileThatWasRemovedBesideAnOpeningThatNeverWasIsDropped) {
+  const ObjectIndex gone = testing::make_object(actor_, file_key(1, 7, 1));
+  testing::AcceptingService service;
+  service.memory = &memory_;
+  PosixBacking nothing;
+  const std::string data(kBlockBytes, 'x');
+  const ObjectAccess access{actor_, gone, nothing, service};
+  ASSERT_EQ(write_object(access, 0, data.data(), data.size()), std::ssize(data));
+  memory_.objects().at(gone).clear(kObjectHandedOver);  // the service has let go of it
+  memory_.service_board().openings.store(1);
+  unlink_object(actor_, gone);
+  ASSERT_TRUE(object(gone).has(kObjectLive));
+  ASSERT_NE(object(gone).blocks.load(), 0u);
+  // Dirty as it is, it must not put the audit off.
+  (void)audit_.run(actor_, {});
+  EXPECT_FALSE(object(gone).has(kObjectLive));
+  EXPECT_EQ(memory_.service_board().openings.load(), 0u);
+  EXPECT_EQ(audit_.run(actor_, {}), Audit::Outcome::kDone);
 }
 
 TEST_F(AuditTest, AProgramThatNeverAttachesDoesNotPutItOff) {
