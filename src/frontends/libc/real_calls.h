@@ -33,10 +33,17 @@ class RealCall {
   }
   template <typename... Arguments>
   auto operator()(Arguments... arguments) const {
-    return get()(arguments...);
+    auto* known = reinterpret_cast<Function*>(pointer_.load(std::memory_order_relaxed));
+    return __builtin_expect(known != nullptr, 1) ? known(arguments...) : call_first(arguments...);
   }
 
  private:
+  // Apart, so that no hook keeps its arguments over a look that it makes once.
+  template <typename... Arguments>
+  [[gnu::noinline, gnu::cold]] auto call_first(Arguments... arguments) const {
+    return get()(arguments...);
+  }
+
   const char* name_;
   mutable std::atomic<void*> pointer_{nullptr};
 };

@@ -47,19 +47,27 @@ CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
 CAIRN_TWIN(write, __write);
 
 namespace {
-// Apart from the hook, which needs no registers of its own then: a call on another file goes
-// straight on.
-[[gnu::noinline]] ssize_t pread_managed(int fd, OpenFile* file, void* buffer, size_t length,
-                                        off_t offset) {
-  return answer(fd, file, cairn::file_pread(*file, buffer, length, offset),
+// A call has three parts, each of which ends in a jump to the next and keeps nothing for it: the
+// hook (a call on another file goes straight on), the plain hit, and all else. The arguments stand
+// where the hook has them, `file` in the place of `fd`, so that none is moved.
+[[gnu::noinline]] ssize_t pread_beyond_hit(OpenFile* file, void* buffer, size_t length,
+                                           off_t offset, int fd) {
+  return answer(fd, file, cairn::file_pread_any(*file, buffer, length, offset),
                 [=] { return pread(fd, buffer, length, offset); });
+}
+
+[[gnu::noinline]] ssize_t pread_managed(OpenFile* file, void* buffer, size_t length, off_t offset,
+                                        int fd) {
+  if (__builtin_expect(cairn::file_pread_hit(*file, buffer, length, offset), 1))
+    return static_cast<ssize_t>(length);
+  return pread_beyond_hit(file, buffer, length, offset, fd);
 }
 }  // namespace
 
 CAIRN_HOOK(ssize_t, pread, (int fd, void* buffer, size_t length, off_t offset)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pread(fd, buffer, length, offset);
-  return pread_managed(fd, file, buffer, length, offset);
+  return pread_managed(file, buffer, length, offset, fd);
 }
 CAIRN_TWIN(pread, pread64);
 CAIRN_TWIN(pread, __pread64);
@@ -90,7 +98,7 @@ CAIRN_HOOK(ssize_t, __pread_chk,
   if (file == nullptr || length > buffer_size) {
     return cairn::real::pread_chk(fd, buffer, length, offset, buffer_size);
   }
-  return pread_managed(fd, file, buffer, length, offset);
+  return pread_managed(file, buffer, length, offset, fd);
 }
 CAIRN_TWIN(__pread_chk, __pread64_chk);
 
