@@ -304,9 +304,13 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
 int cut_by_kernel(int fd) {
   const int error = sys::ftruncate(fd, 0);
   struct ::statx status;
-  if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0) return error;
+  if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status) < 0)
+    return error;
   if (S_ISDIR(status.stx_mode)) return -EISDIR;
-  return S_ISREG(status.stx_mode) ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
+  if (!S_ISREG(status.stx_mode)) return 0;
+  const int cut = sys::truncate(DescriptorPath(fd).text, 0);
+  // The open may have made the file, without the right to write that a second one would need.
+  return cut == -EACCES && status.stx_size == 0 ? 0 : cut;
 }
 
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, and the buffer follows. An

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/descriptor_path.h"
+#include "base/descriptor_shortage.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/paths/path_filter.h"
@@ -19,10 +20,6 @@ namespace cairn {
 static_assert((kCandidateMask & kOverlayMask) == kOverlayMask, "key_of() reads these parts");
 
 namespace {
-
-bool is_short_of_descriptors(int error) {
-  return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
-}
 
 // The open fails where the file is there.
 bool is_made_anew(int flags) { return (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0; }
@@ -56,7 +53,7 @@ bool may_be_managed(int directory, const char* path) {
   if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
     return false;
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return is_short_of_descriptors(fd) && is_managed_name(directory, path);
+  if (fd < 0) return is_short_of_descriptors(-fd) && is_managed_name(directory, path);
   const bool is_managed = PathFilter::manages(fd);
   sys::close(fd);
   return is_managed;
@@ -117,7 +114,7 @@ bool is_buffered_by_others(int fd, const ObjectKey& key) {
 bool may_be_buffered(int directory, const char* path) {
   if (!Session::instance().is_attached()) return may_be_managed(directory, path);
   const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return is_short_of_descriptors(fd) && is_known(directory, path);
+  if (fd < 0) return is_short_of_descriptors(-fd) && is_known(directory, path);
   struct ::statx raw;
   ObjectIndex known = ObjectIndex::kNone;
   const bool is_it = sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) >= 0 &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/paths/path_filter.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -12,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/descriptor_path.h"
+#include "base/descriptor_shortage.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -94,7 +94,7 @@ void add_directory(const char* path, std::size_t length, std::uint64_t mount) {
 void resolve_one(const char* wanted) {
   const int fd = sys::openat(AT_FDCWD, wanted, O_PATH | O_DIRECTORY | O_CLOEXEC);
   // A process without a descriptor for it takes it as configured: `cairn run` gives its true path.
-  if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+  if (is_short_of_descriptors(-fd))
     add_directory(wanted, std::strlen(wanted), mount_of(AT_FDCWD, wanted));
   if (fd < 0) return;
   char path[PATH_MAX];

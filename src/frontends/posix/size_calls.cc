@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor_shortage.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_shape.h"
@@ -61,7 +62,7 @@ bool truncate_unserved(const char* path, off_t size, int* result) {
   if (stands == Standing::kEnded || stands == Standing::kOutside) return false;
   if (!may_be_buffered(AT_FDCWD, path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
-  *result = fd >= 0 ? session.use_unserved(fd) : -EIO;
+  *result = fd >= 0 ? session.use_unserved(fd) : is_short_of_descriptors(-fd) ? -EIO : fd;
   if (fd < 0) return true;
   if (*result == 0) *result = sys::truncate(path, size);
   sys::close(fd);

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/descriptor_shortage.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
@@ -228,8 +229,7 @@ class SpawnPlan {
 
   // The file must not be used; or it would be cut in the child, whose descriptors may suffice.
   static bool is_final(int error, const SpawnAction& action) {
-    const bool is_short = error == EMFILE || error == ENFILE || error == ENOMEM;
-    const bool would_cut = (action.flags & O_TRUNC) != 0 && is_short;
+    const bool would_cut = (action.flags & O_TRUNC) != 0 && is_short_of_descriptors(error);
     return error == EIO || (would_cut && may_be_buffered(AT_FDCWD, action.path));
   }
 

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/descriptor_shortage.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/process/local_socket.h"
 
@@ -224,7 +225,7 @@ bool AttachServer::accept_all() {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       const int error = errno;
-      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+      if (is_short_of_descriptors(error) || error == ENOBUFS) {
         // The numbers that are free here say nothing of what the machine lacks.
         listen_at_ns_ = monotonic_ns() + kSoonMs * std::int64_t{1'000'000};
         listen(false);

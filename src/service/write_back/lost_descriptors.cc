@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "base/descriptor_shortage.h"
+
 namespace cairn::node {
 
 void LostDescriptors::try_again(const std::function<void(ObjectIndex)>& fetched) {
@@ -51,10 +53,7 @@ LostDescriptors::Attempt LostDescriptors::open_of(pid_t process, const LostDescr
   const std::string path =
       "/proc/" + std::to_string(process) + "/fd/" + std::to_string(lost.number);
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd) {
-    const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    return is_short ? Attempt::kLater : Attempt::kNever;
-  }
+  if (!fd) return is_short_of_descriptors(errno) ? Attempt::kLater : Attempt::kNever;
   // The number may be another file's by now: insert() looks.
   return files_.insert(lost.object, std::move(fd), budget_.of_open(), lost.run) ? Attempt::kFetched
                                                                                 : Attempt::kNever;
