@@ -66,6 +66,10 @@ PROGRAM = textwrap.dedent("""
     """)
 
 
+def processes_of(group):
+    return subprocess.check_output(["pgrep", "-g", str(group)], text=True).split()
+
+
 class Node:
     """A node of its own, whose service is going to be killed."""
 
@@ -92,15 +96,19 @@ class Node:
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
 
     def kill(self):
-        """Returns when all threads of the service have ended. The first one may be a zombie while others still hold
-        the lock of the node's directory, which is why its state in /proc says too little."""
-        process = os.pidfd_open(self.service())
+        """Returns when all threads of service and keeper have ended: programs go on alone only then. The first thread
+        may be a zombie while others still hold the lock of the node's directory: its state in /proc says too little."""
+        group = os.getpgid(self.service())
+        living = [os.pidfd_open(int(process)) for process in processes_of(group)]
         try:
             under_cairn.kill_node(self.service())
-            ended, _, _ = select.select([process], [], [], LONG_SECONDS)
-            assert ended, "the service outlives SIGKILL"
+            end = time.monotonic() + LONG_SECONDS
+            while len(select.select(living, [], [], 0)[0]) < len(living):
+                assert time.monotonic() < end, "the node outlives SIGKILL"
+                time.sleep(0.001)
         finally:
-            os.close(process)
+            for process in living:
+                os.close(process)
 
     def start_with_input(self, *words):
         return self.start(*words, stdin=subprocess.PIPE)
@@ -292,10 +300,6 @@ AT_ONCE = textwrap.dedent("""
     print('renamed', flush=True)
     sys.stdin.readline()
     """)
-
-
-def processes_of(group):
-    return subprocess.check_output(["pgrep", "-g", str(group)], text=True).split()
 
 
 def what_is_renamed_at_once_is_stored(node):
