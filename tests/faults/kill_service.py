@@ -11,6 +11,7 @@ Then every byte that they have read was right, and what is stored is what they w
 """
 
 import argparse
+import contextlib
 import errno
 import os
 import random
@@ -99,8 +100,11 @@ class Node:
         """Returns when all threads of service and keeper have ended: programs go on alone only then. The first thread
         may be a zombie while others still hold the lock of the node's directory: its state in /proc says too little."""
         group = os.getpgid(self.service())
-        living = [os.pidfd_open(int(process)) for process in processes_of(group)]
+        living = []
         try:
+            for process in processes_of(group):
+                with contextlib.suppress(ProcessLookupError):
+                    living.append(os.pidfd_open(int(process)))
             under_cairn.kill_node(self.service())
             end = time.monotonic() + LONG_SECONDS
             while len(select.select(living, [], [], 0)[0]) < len(living):

@@ -437,8 +437,42 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
+def a_sync_outwaits_the_rescue(work):
+    """A rescue does not store what is scratch: that is no error for a program that waits in syncfs()."""
+    store = work / "store"
+    (store / "scratch").mkdir(parents=True)
+    program = textwrap.dedent("""
+        import ctypes, os, sys
+        scratch = os.open('scratch/s', os.O_RDWR | os.O_CREAT)
+        os.write(scratch, b's' * 5000)
+        file = os.open('f', os.O_WRONLY | os.O_CREAT)
+        os.write(file, b'f' * 5000)
+        print('written', flush=True)
+        sys.stdin.readline()
+        libc = ctypes.CDLL(None, use_errno=True)
+        print(ctypes.get_errno() if libc.syncfs(file) < 0 else 'synced', flush=True)
+        assert os.pread(scratch, 6000, 0) == b's' * 5000
+        sys.stdin.readline()
+        """)
+    run = Run(work, store, deaths=1, program=program, options=("--scratch", store / "scratch"))
+    run.expect("written")
+    keeper, service = run.keeper(), run.service()
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        kill(service)
+        run.say()
+        ready, _, _ = select.select([run.process.stderr], [], [], 30)
+        assert ready, "it does not wait"
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    run.expect("synced")
+    assert (store / "f").read_bytes() == b"f" * 5000
+    status, errors = run.end()
+    assert status == 0, f"status {status}: {errors[-1500:]}"
+
+
 SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, a_command_that_is_killed, rescues_that_die,
-          the_keeper_dies, both_die, a_vector_finds_out, a_wait_is_told]
+          the_keeper_dies, both_die, a_vector_finds_out, a_wait_is_told, a_sync_outwaits_the_rescue]
 
 
 def play(scenes, about):

@@ -210,6 +210,16 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   return file;
 }
 
+// Cuts a file that nothing is buffered of. A descriptor for reading cannot, and another open of the
+// file, when closed, would cost the process its locks.
+int cut_again(int fd) {
+  const int error = sys::truncate(DescriptorPath(fd).text, 0);
+  struct ::statx status;
+  if (error != -EACCES || sys::statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) < 0) return error;
+  // The open may have made the file: to cut a new one it needs no right to write.
+  return status.stx_size == 0 ? 0 : error;
+}
+
 // A file that the rules leave unbuffered may still have blocks in the buffer, from before the rule:
 // they go to the store first. While another process has it open as a buffered file, all have. After
 // open(O_RDONLY | O_TRUNC) has cut the file, this cuts those bytes away as well.
@@ -224,7 +234,7 @@ bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   if (is_stored()) return true;
   if (session.request_flush(known, false) != 0 || !is_stored()) return false;
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
-  return !is_cut || sys::truncate(DescriptorPath(fd).text, 0) == 0;
+  return !is_cut || cut_again(fd) == 0;
 }
 
 // Leaves to the kernel a file that this process must not buffer, whatever others do. If the kernel
@@ -232,8 +242,7 @@ bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
 // -errno.
 int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
   const int error = KernelFiles::share(fd, status, known);
-  if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY)
-    sys::truncate(DescriptorPath(fd).text, 0);
+  if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY) (void)cut_again(fd);
   return error;
 }
 
@@ -247,7 +256,7 @@ int keep_past_buffers(int fd, int flags) {
   if (error < 0) return error;
   // The kernel has cut it already, but dirty blocks have gone to the store since.
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
-  return is_cut ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
+  return is_cut ? cut_again(fd) : 0;
 }
 
 // Buffers the file if it is managed; null when it is not, or when `*error` says why it cannot be.
@@ -299,18 +308,16 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   return file;
 }
 
-// Only a regular file can be cut; for everything else the kernel ignores O_TRUNC. A descriptor for
-// reading cannot cut, and another open of the file, when closed, would cost the process its locks.
-int cut_by_kernel(int fd) {
+// Only a regular file can be cut; for everything else the kernel ignores O_TRUNC. `file` as for
+// truncate_opened().
+int cut_by_kernel(int fd, const OpenFile* file) {
   const int error = sys::ftruncate(fd, 0);
   struct ::statx status;
-  if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status) < 0)
-    return error;
+  if (error != -EINVAL || sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0) return error;
   if (S_ISDIR(status.stx_mode)) return -EISDIR;
   if (!S_ISREG(status.stx_mode)) return 0;
-  const int cut = sys::truncate(DescriptorPath(fd).text, 0);
-  // The open may have made the file, without the right to write that a second one would need.
-  return cut == -EACCES && status.stx_size == 0 ? 0 : cut;
+  // The tiers may have bytes of a file that is empty in the store.
+  return file == nullptr ? cut_again(fd) : sys::truncate(DescriptorPath(fd).text, 0);
 }
 
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, and the buffer follows. An
@@ -375,7 +382,7 @@ int truncate_opened(int fd, OpenFile* file, bool is_cut) {
   if (file != nullptr && file->may_write && !is_cut) {
     error = file_truncate(*file, 0);
   } else {
-    if (!is_cut) error = cut_by_kernel(file != nullptr ? file->private_fd() : fd);
+    if (!is_cut) error = cut_by_kernel(file != nullptr ? file->private_fd() : fd, file);
     if (error == 0 && file != nullptr) error = follow_truncation(*file);
   }
   if (error == 0) return fd;

@@ -47,9 +47,9 @@ CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
 CAIRN_TWIN(write, __write);
 
 namespace {
-// A call has three parts, each of which ends in a jump to the next and keeps nothing for it: the
-// hook (a call on another file goes straight on), the plain hit, and all else. The arguments stand
-// where the hook has them, `file` in the place of `fd`, so that none is moved.
+// A call has three parts: the hook, which needs no registers of its own (a call on another file
+// goes straight on), the plain hit, and all else. The hook's arguments stay where they are, `file`
+// in the place of `fd`.
 [[gnu::noinline]] ssize_t pread_beyond_hit(OpenFile* file, void* buffer, size_t length,
                                            off_t offset, int fd) {
   return answer(fd, file, cairn::file_pread_any(*file, buffer, length, offset),
