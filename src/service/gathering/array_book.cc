@@ -35,6 +35,11 @@ bool ArrayBook::note(std::uint32_t run, const ObjectKey& file, const arrays::Dat
     entries_.splice(entries_.begin(), entries_, known);
     return known->path.empty();
   }
+  // Where nobody can say the file's path any more, it is as it was.
+  const auto named = std::find_if(entries_.begin(), entries_.end(), [&file](const Entry& each) {
+    return each.file == file && !each.path.empty();
+  });
+  if (named != entries_.end()) fresh.path = named->path;
   entries_.push_front(std::move(fresh));
   if (entries_.size() > kDatasetsMax) entries_.pop_back();
   CAIRN_CHECK(entries_.size() <= kDatasetsMax);

@@ -29,7 +29,8 @@ class ArrayBook {
     arrays::DatasetNews total;  // the description as it is now, the reads since the beginning
   };
 
-  // Adds news of a dataset. Returns: whether the entry has no path yet.
+  // Adds news of a dataset. Returns whether name_file() is wanted: the entry is new, or has no
+  // path.
   bool note(std::uint32_t run, const ObjectKey& file, const arrays::DatasetNews& news);
   // Nothing where nobody can say: the process that has told of the file may be gone, and the next
   // one names it.

@@ -102,6 +102,18 @@ TEST(ArrayBook, AFileIsNamedByTheFirstWhoCan) {
   EXPECT_EQ(book.of_run(1).front().path, "/data/a.h5");
 }
 
+// The node hears of the file's other datasets after its process has gone.
+TEST(ArrayBook, ADatasetOfANamedFileHasItsName) {
+  ArrayBook book;
+  book.note(1, file(3), news("/x", 1, 0));
+  book.name_file(file(3), "/data/a.h5");
+  EXPECT_TRUE(book.note(1, file(3), news("/y", 1, 0))) << "the file may have another name by now";
+  book.name_file(file(3), "");
+  book.note(1, file(4), news("/y", 1, 0));
+  for (const ArrayBook::Entry& entry : book.of_run(1))
+    EXPECT_EQ(entry.path, entry.file == file(3) ? "/data/a.h5" : "") << entry.total.name;
+}
+
 TEST(ArrayBook, ARunThatEndsLeavesItsPaths) {
   ArrayBook book;
   book.note(1, file(3), news("/x", 1, 0));
