@@ -286,7 +286,7 @@ def who_begins_later_replaces_nothing(node):
 
 # It looks for the node at most every few milliseconds, and has just looked.
 AT_ONCE = textwrap.dedent("""
-    import os, select, signal, sys, time
+    import contextlib, os, select, signal, sys, time
     with open('kept', 'wb') as old:
         old.write(b'old' * 3000)
         os.fsync(old.fileno())
@@ -294,7 +294,10 @@ AT_ONCE = textwrap.dedent("""
         fresh.write(b'new' * 3000)
     print('written', flush=True)
     group, *processes = map(int, sys.stdin.readline().split())
-    living = [os.pidfd_open(process) for process in processes]
+    living = []
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            living.append(os.pidfd_open(process))
     os.killpg(group, signal.SIGKILL)
     end = time.monotonic() + 60
     while len(select.select(living, [], [], 0)[0]) < len(living):

@@ -456,16 +456,19 @@ def a_sync_outwaits_the_rescue(work):
         """)
     run = Run(work, store, deaths=1, program=program, options=("--scratch", store / "scratch"))
     run.expect("written")
+    node = run.node()
     keeper, service = run.keeper(), run.service()
     os.kill(keeper, signal.SIGSTOP)
     try:
         kill(service)
         run.say()
         ready, _, _ = select.select([run.process.stderr], [], [], 30)
-        assert ready, "it does not wait"
+        told = run.process.stderr.readline() if ready else ""
     finally:
         os.kill(keeper, signal.SIGCONT)
+    assert "waits for the service" in told, told
     run.expect("synced")
+    assert (node / "stored").exists(), "it was no rescue"
     assert (store / "f").read_bytes() == b"f" * 5000
     status, errors = run.end()
     assert status == 0, f"status {status}: {errors[-1500:]}"

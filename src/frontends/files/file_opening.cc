@@ -317,7 +317,9 @@ int cut_by_kernel(int fd, const OpenFile* file) {
   if (S_ISDIR(status.stx_mode)) return -EISDIR;
   if (!S_ISREG(status.stx_mode)) return 0;
   // The tiers may have bytes of a file that is empty in the store.
-  return file == nullptr ? cut_again(fd) : sys::truncate(DescriptorPath(fd).text, 0);
+  const bool is_empty =
+      file == nullptr || Session::instance().memory().objects().at(file->object).size.load() == 0;
+  return is_empty ? cut_again(fd) : sys::truncate(DescriptorPath(fd).text, 0);
 }
 
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, and the buffer follows. An
@@ -350,14 +352,15 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const int saved = errno;
   const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
   const OpeningGuard opening(opening_actor(directory, path, flags));
-  const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
+  const int asked = truncates ? flags & ~O_TRUNC : flags;
+  const int fd = real_openat(directory, path, asked, mode);
   if (fd < 0) return -errno;
   errno = saved;
   if ((flags & O_PATH) != 0 && Session::instance().is_configured()) note_path_descriptor(fd);
   if (!looks) return fd;
   StoreStatus status;
   int error = 0;
-  Opened opened{.fd = fd, .flags = flags, .is_ours_alone = true};
+  Opened opened{.fd = fd, .flags = asked, .is_ours_alone = true};
   OpenFile* file = look_at(opened, &error, &status);
   if (__builtin_expect(error < 0, 0)) {
     if (opened.fd >= 0) sys::close(opened.fd);

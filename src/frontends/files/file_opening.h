@@ -33,7 +33,7 @@ bool truncates_later(int flags);
 
 // The O_TRUNC of an open, now that it is known whether the file is buffered (`file`, else null).
 // `is_cut`: the kernel has not left it out. Returns `fd`, or closes it and returns -errno, as the
-// open would have failed (only that an empty file may be cut without the right to write).
+// open would have failed. An empty file needs no right to write: the open may have made it.
 int truncate_opened(int fd, OpenFile* file, bool is_cut);
 
 }  // namespace cairn

@@ -62,13 +62,11 @@ void LeftSockets::answer_questions() {
   ring.take(owners, [&](const RequestRing::Taken& taken) {
     const ClientQuestion question = decode(taken.question, memory_.objects());
     std::int32_t result = -EIO;
-    // While something is dirty a flush and a sync stay unanswered: a writer that lives may be
-    // storing its last write, and the asker looks itself when nobody is there any more.
+    // The asker looks itself when nobody is there any more: what a rescue has stored may still be
+    // owed by the log, and a writer that lives may be storing its last write.
+    if (std::holds_alternative<message::Sync>(question)) return;
     if (const auto* flush = std::get_if<message::Flush>(&question)) {
       if (memory_.objects().at(flush->object).dirty_blocks.load() != 0) return;
-      result = 0;
-    } else if (std::holds_alternative<message::Sync>(question)) {
-      if (memory_.flusher_board().dirty_bytes.load() != 0) return;
       result = 0;
     }
     ring.answer(taken.place, result, owners);
