@@ -30,6 +30,7 @@ environment:
   CAIRN_BENCH_DIR    where buffered and native files lie (default /var/tmp; should be ext4)
   CAIRN_BENCH_PAIRS  repetitions of each pair (default 5)
   CAIRN_BENCH_BUILD  the build directory (default build/release)
+  CAIRN_BENCH_BEFORE the build directory of an older commit, for "against_before"
   CAIRN_PAPER_SCALE  sizes of the benchmark "paper" (default 0.5, about 25 minutes; 1 is those of the papers' table)
   CAIRN_PAPER_ROUNDS how often "paper" runs each of its systems (default 1)
   CAIRN_PAPER_ONLY   experiments of "paper", with commas: alternating, repetitive, vpic, hacc

@@ -112,9 +112,9 @@ class Context(contextlib.ExitStack):
                              f"{complaint.strip()[-1500:]}")
         return out
 
-    def node(self, *arguments, name: str = "bench"):
-        """A running node (`cairn up`), taken down with the benchmark."""
-        return self.enter_context(node_module.Node(self, name, arguments))
+    def node(self, *arguments, name: str = "bench", cairn=None):
+        """A running node (`cairn up`), taken down with the benchmark; `cairn`: the command of another build."""
+        return self.enter_context(node_module.Node(self, name, arguments, cairn or self.cairn))
 
     # ---- the machine ----------------------------------------------------------------------------------
 

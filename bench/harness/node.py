@@ -16,8 +16,9 @@ TOGETHER_SECONDS = 600
 class Node:
     """Use as a context manager; the service is gone afterwards, whatever happened."""
 
-    def __init__(self, bench, name: str, arguments):
+    def __init__(self, bench, name: str, arguments, cairn):
         self._bench = bench
+        self._cairn = str(cairn)
         self.name = name
         self._arguments = arguments
         self.service_pid = 0
@@ -25,13 +26,13 @@ class Node:
     def __enter__(self):
         if self.service_pid:
             return self  # its maker has entered it already
-        self._bench.output([self._bench.cairn, "up", "--name", self.name, *self._arguments])
+        self._bench.output([self._cairn, "up", "--name", self.name, *self._arguments])
         self.service_pid = self.status()["service_pid"]
         return self
 
     def __exit__(self, *_):
         try:
-            subprocess.run([self._bench.cairn, "down", "--node", self.name], check=False,
+            subprocess.run([self._cairn, "down", "--node", self.name], check=False,
                            env=self._bench.environment, timeout=600, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, cwd=self._bench.scratch)
         except subprocess.TimeoutExpired:
@@ -49,7 +50,7 @@ class Node:
 
     def command(self, command, buffer, flags=()) -> list:
         """The command line that runs a program under this node with one buffered directory."""
-        return [str(self._bench.cairn), "run", "--no-report", "--node", self.name, "--buffer",
+        return [self._cairn, "run", "--no-report", "--node", self.name, "--buffer",
                 str(buffer), *flags, "--", *map(str, command)]
 
     def run(self, command, buffer, flags=()) -> dict:
@@ -69,13 +70,13 @@ class Node:
         return results
 
     def status(self) -> dict:
-        text = self._bench.output([self._bench.cairn, "status", "--node", self.name, "--json"])
+        text = self._bench.output([self._cairn, "status", "--node", self.name, "--json"])
         return json.loads(text)
 
     def drain(self) -> float:
         """Waits until everything is stored; returns the seconds that took."""
         begin = time.monotonic()
-        self._bench.output([self._bench.cairn, "drain", "--node", self.name])
+        self._bench.output([self._cairn, "drain", "--node", self.name])
         if self.status()["backing"]["dirty_bytes"] != 0:
             raise BenchError("drain returned with unstored bytes")
         return time.monotonic() - begin
