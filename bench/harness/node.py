@@ -31,6 +31,8 @@ class Node:
         return self
 
     def __exit__(self, *_):
+        if not self.service_pid:
+            return  # left already; the number may be somebody else's by now
         try:
             subprocess.run([self._cairn, "down", "--node", self.name], check=False,
                            env=self._bench.environment, timeout=600, stdout=subprocess.DEVNULL,
@@ -38,6 +40,7 @@ class Node:
         except subprocess.TimeoutExpired:
             pass
         self._make_sure_it_is_gone()
+        self.service_pid = 0
 
     def _make_sure_it_is_gone(self) -> None:
         deadline = time.monotonic() + STOP_SECONDS

@@ -24,7 +24,7 @@ WORKS = {
 
 def run(bench):
     before = os.environ.get(VARIABLE)
-    if before is None and not bench.quick:
+    if not before and not bench.quick:
         raise errors.Skip(f"{VARIABLE} names no build directory of the commit to compare with")
     builds = {"after": bench.cairn, "before": pathlib.Path(before).absolute() / "bin/cairn" if before else bench.cairn}
     if not builds["before"].exists():
@@ -49,7 +49,7 @@ def _compare(bench, builds, work, words=None):
                                    ",".join(map(str, requests)), "--slices", 2 if bench.quick else 100,
                                    "--slice-ms", 2)
             result = node.run(command, directory)
-            node.drain()  # what one side left to be written must not slow the other side down
+            _settle(node)
             return result
 
         orders.append(_in_turns(bench, builds, order, once))
@@ -62,12 +62,18 @@ def _compare_new_files(bench, builds):
     def once(node, directory):
         result = node.run(bench.worker("sequential_write", directory / "new", "--size", bench.size("1G", "16M"),
                                        "--request", "1M"), directory)
-        node.drain()
         bench.output(node.command(["/bin/rm", directory / "new"], directory))
+        _settle(node)
         return result
 
     orders = [_in_turns(bench, builds, order, once) for order in (("after", "before"), ("before", "after"))]
     _judge(bench, "a new file", orders, lambda result: result["total_ns"] / 1e6, "ms")
+
+
+def _settle(node):
+    """What one side left to be written must not slow the other side down."""
+    node.drain()
+    os.sync()
 
 
 def _in_turns(bench, builds, order, once):
@@ -77,6 +83,8 @@ def _in_turns(bench, builds, order, once):
         sides = {}
         for build in order:
             directory = bench.directory(build)
+            for old in directory.iterdir():
+                old.unlink()  # each node writes its file, none fetches one
             node = nodes.enter_context(bench.node("--ram", bench.size("3G", "128M"), name=build, cairn=builds[build]))
             once(node, directory)
             sides[build] = (node, directory)

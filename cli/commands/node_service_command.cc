@@ -16,8 +16,8 @@
 namespace cairn::cli {
 namespace {
 
-// Every arena of malloc() keeps what it once needed, and threads that wait for each other make new
-// ones, eight for a core. The service has many threads, which allocate little.
+// Every arena of malloc() keeps what it once needed, and there may be eight for a core. The service
+// has many threads, which allocate little.
 constexpr int kArenasMax = 4;
 
 }  // namespace

@@ -46,6 +46,7 @@ class Scene:
         assert other.output == native.output, f"natively {native.output!r}, under Cairn {other.output!r} {where}"
         lines = under_cairn.compare_trees(native_tree, tree)
         assert not lines, "\n  ".join(["what is stored differs:", *lines, where])
+        assert native.output.endswith(expected.get("says", "")), f"natively {native.output!r} {where}"
         reason = expected.get("reason")
         assert not reason or reason in self.report, f"no word of {reason!r} in the report: {self.report[-900:]} {where}"
         under_cairn.remove(self.work)
@@ -67,8 +68,8 @@ def no_address_space():
         (ulimit -v 60000; exec sh -c 'printf 34 >&3; cat f'); printf 67 >&3; cat f
         exec 4>both 5>&4; (ulimit -v 60000; exec sh -c 'printf one >&4; printf two >&5; exec 4>&-; printf three >&5')
         printf four >&4; cat both
-        """ + f"(ulimit -v 60000; exec {sys.executable} -c '{MAKE_WITHOUT_RIGHTS}') || echo refused"
-          ).agree(reason="address space")
+        """ + f"(ulimit -v 60000; exec {sys.executable} -c '{MAKE_WITHOUT_RIGHTS}') && echo made"
+          ).agree(reason="address space", says="made\n")
 
 
 # The welcome carries a descriptor of each tier, so the node with the most of them sends the most.

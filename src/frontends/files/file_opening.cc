@@ -50,7 +50,7 @@ StoreStatus to_store_status(const struct ::statx& raw) {
 // A descriptor that the kernel has just opened.
 struct Opened {
   int fd;
-  int flags;  // of the call
+  int flags;  // as the kernel got them
   // It was opened with these flags and no others, and nobody knows its number yet.
   bool is_ours_alone;
 };

@@ -25,7 +25,7 @@ void ArrayBook::add(const arrays::DatasetNews& news, arrays::DatasetNews* total)
 }
 
 bool ArrayBook::note(std::uint32_t run, const ObjectKey& file, const arrays::DatasetNews& news) {
-  Entry fresh{run, file, {}, news};
+  Entry fresh{run, file, {}, news, false};
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& each) {
     return each.run == run && is_same(each, fresh);
@@ -33,13 +33,16 @@ bool ArrayBook::note(std::uint32_t run, const ObjectKey& file, const arrays::Dat
   if (known != entries_.end()) {
     add(news, &known->total);
     entries_.splice(entries_.begin(), entries_, known);
-    return known->path.empty();
+    return known->path.empty() || known->has_old_path;
   }
   // Where nobody can say the file's path any more, it is as it was.
   const auto named = std::find_if(entries_.begin(), entries_.end(), [&file](const Entry& each) {
     return each.file == file && !each.path.empty();
   });
-  if (named != entries_.end()) fresh.path = named->path;
+  if (named != entries_.end()) {
+    fresh.path = named->path;
+    fresh.has_old_path = true;
+  }
   entries_.push_front(std::move(fresh));
   if (entries_.size() > kDatasetsMax) entries_.pop_back();
   CAIRN_CHECK(entries_.size() <= kDatasetsMax);
@@ -50,7 +53,9 @@ void ArrayBook::name_file(const ObjectKey& file, const std::string& path) {
   if (path.empty()) return;
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
-    if (entry.file == file) entry.path = path;
+    if (entry.file != file) continue;
+    entry.path = path;
+    entry.has_old_path = false;
   }
 }
 

@@ -27,10 +27,11 @@ class ArrayBook {
     ObjectKey file;
     std::string path;           // of the file; empty: nobody could say
     arrays::DatasetNews total;  // the description as it is now, the reads since the beginning
+    bool has_old_path = false;  // nobody has named the file since the entry is there
   };
 
-  // Adds news of a dataset. Returns whether name_file() is wanted: the entry is new, or has no
-  // path.
+  // Adds news of a dataset. Returns whether name_file() is wanted: nobody has named the entry's
+  // file.
   bool note(std::uint32_t run, const ObjectKey& file, const arrays::DatasetNews& news);
   // Nothing where nobody can say: the process that has told of the file may be gone, and the next
   // one names it.

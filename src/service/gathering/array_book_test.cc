@@ -112,6 +112,10 @@ TEST(ArrayBook, ADatasetOfANamedFileHasItsName) {
   book.note(1, file(4), news("/y", 1, 0));
   for (const ArrayBook::Entry& entry : book.of_run(1))
     EXPECT_EQ(entry.path, entry.file == file(3) ? "/data/a.h5" : "") << entry.total.name;
+  EXPECT_TRUE(book.note(1, file(3), news("/y", 1, 0)));
+  book.name_file(file(3), "/data/b.h5");
+  EXPECT_FALSE(book.note(1, file(3), news("/y", 1, 0)));
+  EXPECT_EQ(book.path_of(file(3)), "/data/b.h5");
 }
 
 TEST(ArrayBook, ARunThatEndsLeavesItsPaths) {

@@ -23,7 +23,8 @@ class LeftSockets {
 
   // Takes what clients have handed over and nobody has read. To be repeated.
   void read();
-  // What clients have asked in the ring: stored or not, and nothing more after this.
+  // Closes the ring, and answers there what can be said: that a file is stored. Whoever hears
+  // nothing looks itself.
   void answer_questions();
 
  private:
