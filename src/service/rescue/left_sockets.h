@@ -23,8 +23,8 @@ class LeftSockets {
 
   // Takes what clients have handed over and nobody has read. To be repeated.
   void read();
-  // Closes the ring, and answers there what can be said: that a file is stored. Whoever hears
-  // nothing looks itself.
+  // Closes the ring, and answers there what can be said: that a file is stored. An asker
+  // without an answer looks itself.
   void answer_questions();
 
  private:
