@@ -97,6 +97,19 @@ class Run:
     def keeper(self):
         return parent_of(self.service())
 
+    def make_wait(self):
+        """The service dies, and the keeper does nothing until `cairn run` has said that the program waits."""
+        keeper, service = self.keeper(), self.service()
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            kill(service)
+            self.say()
+            ready, _, _ = select.select([self.process.stderr], [], [], 30)
+            told = self.process.stderr.readline() if ready else ""
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        assert "waits for the service" in told, told
+
     def kill_services(self, count):
         """Each once, as soon as it says that it is there. Returns the last one's number."""
         killed = None
@@ -421,16 +434,7 @@ def a_wait_is_told(work):
         """)
     run = Run(work, store, deaths=1000000, program=program)
     run.expect("written")
-    keeper, service = run.keeper(), run.service()
-    os.kill(keeper, signal.SIGSTOP)
-    try:
-        kill(service)
-        run.say()
-        ready, _, _ = select.select([run.process.stderr], [], [], 30)
-        told = run.process.stderr.readline() if ready else ""
-    finally:
-        os.kill(keeper, signal.SIGCONT)
-    assert "waits for the service" in told, told
+    run.make_wait()
     run.expect("done")
     status, errors = run.end()
     assert status == 0 and not errors, f"status {status}: {errors[-1500:]}"
@@ -457,16 +461,7 @@ def a_sync_outwaits_the_rescue(work):
     run = Run(work, store, deaths=1, program=program, options=("--scratch", store / "scratch"))
     run.expect("written")
     node = run.node()
-    keeper, service = run.keeper(), run.service()
-    os.kill(keeper, signal.SIGSTOP)
-    try:
-        kill(service)
-        run.say()
-        ready, _, _ = select.select([run.process.stderr], [], [], 30)
-        told = run.process.stderr.readline() if ready else ""
-    finally:
-        os.kill(keeper, signal.SIGCONT)
-    assert "waits for the service" in told, told
+    run.make_wait()
     run.expect("synced")
     assert (node / "stored").exists(), "it was no rescue"
     assert (store / "f").read_bytes() == b"f" * 5000

@@ -93,13 +93,8 @@ void tell_of_long_wait(int socket, std::uint32_t run) {
 }
 
 int flushed_without_service(const Object& object) {
-  constexpr int kLooksMax = 100;
-  constexpr timespec kPause{0, 1'000'000};
-  for (int looks = 0; looks < kLooksMax; ++looks) {
-    if (object.dirty_blocks.load(std::memory_order_acquire) == 0) return 0;
-    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
-  }
-  return -EIO;
+  const auto is_dirty = [&] { return object.dirty_blocks.load(std::memory_order_acquire) != 0; };
+  return outlasts_a_moment(is_dirty) ? -EIO : 0;
 }
 
 bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error) {

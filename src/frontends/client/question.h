@@ -5,6 +5,9 @@
 // Thread safety: any thread. Ownership: the slot or the connection ends with the call.
 #pragma once
 
+#include <time.h>
+
+#include "base/system_call.h"
 #include "frontends/client/dead_service.h"
 #include "frontends/protocol/question.h"
 
@@ -25,6 +28,18 @@ void tell_of_wait(std::uint32_t run);
 // Waits until there is something to read, and tells of the wait when that takes long. The caller
 // goes on to wait then.
 void tell_of_long_wait(int socket, std::uint32_t run);
+
+// Whether `goes_on()` still holds after a moment, 100 ms at most: a write may be under way.
+template <typename GoesOn>
+bool outlasts_a_moment(GoesOn&& goes_on) {
+  constexpr int kLooksMax = 100;
+  constexpr timespec kPause{0, 1'000'000};
+  for (int looks = 0; looks < kLooksMax; ++looks) {
+    if (!goes_on()) return false;
+    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
+  }
+  return goes_on();
+}
 
 // The answer to a flush that no service gives any more: 0 when the writers have stored everything
 // themselves, else -EIO. Waits for a write that is under way, a moment at most.

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "frontends/client/question.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_io.h"
@@ -52,15 +53,6 @@ bool has_dirty_files(std::uint64_t device) {
   return is_any;
 }
 
-// Whether files stay dirty. Their programs may be storing their last writes: that takes a moment.
-bool leaves_dirty_files(std::uint64_t device) {
-  constexpr int kLooksMax = 100;
-  constexpr timespec kPause{0, 1'000'000};
-  for (int looks = 0; looks < kLooksMax && has_dirty_files(device); ++looks)
-    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
-  return has_dirty_files(device);
-}
-
 // Stores all that the programs of the node have written to a file system (st_dev; 0: to all).
 // Without a service this process can store its own open files: the rest is lost. Returns 0 or
 // -errno.
@@ -73,7 +65,8 @@ int store_all_of(std::uint64_t device) {
     const int result = file_sync(file, true);
     if (error == 0) error = result;
   });
-  return error == 0 && leaves_dirty_files(device) ? -EIO : error;
+  const auto is_dirty = [device] { return has_dirty_files(device); };
+  return error == 0 && outlasts_a_moment(is_dirty) ? -EIO : error;
 }
 
 // What kSync calls the file system of a descriptor. Where one file system has files of several
