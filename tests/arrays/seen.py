@@ -6,10 +6,10 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import time
 
-import node_answers
 import stage
 
 sys.path.insert(0, str(stage.HERE.parent / "modes"))
@@ -61,7 +61,11 @@ class Scene(Node):
 
     def asked(self, request):
         """What the service answers to a request of the control socket."""
-        return node_answers.answer_of_node(self.work / "run", request)
+        path = next((self.work / "run").rglob("control.sock"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(connection.makefile().readline())
 
     def refused(self, *words):
         """What the command says that it cannot do."""

@@ -23,6 +23,8 @@ using namespace scene;
 
 namespace {
 
+constexpr char kCountHeld[] = "ls -l /proc/$$/fd | grep -c held";
+
 int take_lock(int fd, short type) {
   struct flock lock{};
   lock.l_type = type;
@@ -51,6 +53,21 @@ void make_stored(const char* name) {
   say("written", write(fd, bytes, sizeof bytes));
   close(fd);
   say("moved", rename("../elsewhere", name));
+}
+
+// How many descriptors of the file "held" a program gets that starts in a vfork child, behind
+// change(): natively those that are left.
+void say_held_behind(const char* what, int fd, char* const* environment, void (*change)(int)) {
+  std::fflush(stdout);
+  const pid_t child = vfork();
+  if (child == 0) {
+    change(fd);
+    execle("/bin/sh", "sh", "-c", kCountHeld, nullptr, environment);
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  say(what, status);
 }
 
 }  // namespace
@@ -161,6 +178,33 @@ SCENE(a_spawn_that_opens_a_locked_file) {
   char bytes[3] = {};
   say("read", read(ends[0], bytes, sizeof bytes));
   say_bytes("bytes", bytes, sizeof bytes);
+}
+
+// What the child gives up is nothing that its program gets.
+SCENE(a_program_that_gets_no_file) {
+  const int fd = make_file("held", "0123456789");
+  char* const alone[] = {nullptr};
+  for (char* const* environment : {static_cast<char* const*>(environ), alone}) {
+    say_held_behind("closed", fd, environment, [](int file) { close(file); });
+    say_held_behind("closed with all", fd, environment, [](int) { close_range(3, ~0U, 0); });
+    say_held_behind("not passed on", fd, environment,
+                    [](int file) { fcntl(file, F_SETFD, FD_CLOEXEC); });
+    say_held_behind("replaced", fd, environment, [](int file) { dup2(STDOUT_FILENO, file); });
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addclose(&actions, fd);
+  char name[] = "sh";
+  char option[] = "-c";
+  char line[sizeof kCountHeld];
+  memcpy(line, kCountHeld, sizeof line);
+  char* const arguments[] = {name, option, line, nullptr};
+  pid_t child = -1;
+  say("spawned", posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ));
+  posix_spawn_file_actions_destroy(&actions);
+  wait(nullptr);
+  say("written", write(fd, "abc", 3));
+  say_file("held");
 }
 
 // The target of such a call stays what it is.

@@ -205,6 +205,7 @@ int make_real_descriptor(OpenFile& file, bool* is_extra) {
 ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count)
     : target_(target), is_child_(is_child), entries_(entries), count_(count) {
   CAIRN_DCHECK(entries != nullptr || count == 0);
+  if (is_child_) withhold_private();
   if (target_.needs_real_files()) {
     store_everything();
     pass_real_descriptors();
@@ -214,6 +215,16 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
     pass_placeholders();
   }
   if (!is_child_) PosixLocks::set_kept_survive_exec(true);
+}
+
+// The private descriptor of a file survives an exec as long as one of its numbers in this process
+// does. A vfork child may have closed them all: its program would get a descriptor that nobody has
+// passed on, and the file with it. Those of `entries_` are passed on afterwards.
+void ExecPlan::withhold_private() {
+  // A number that is not in `entries_` may be one of ours.
+  if (!VforkShadow::is_complete()) return;
+  DescriptorTable::for_each(
+      [](int, OpenFile& file) { PrivateDescriptors::set_survives_exec(file, false); });
 }
 
 void ExecPlan::pass_placeholders() {

@@ -111,6 +111,7 @@ class ExecPlan {
   void undo();
 
  private:
+  void withhold_private();
   void pass_real_descriptors();
   void pass_placeholders();
   void pass_unheld(const Inherited& entry);

@@ -74,6 +74,11 @@ ChildDescriptor child_descriptor(int fd, OpenFile& file, bool survives, bool is_
           .survives = survives};
 }
 
+// The file here behind the number that the action gives another meaning; or null.
+OpenFile* replaced_by(const SpawnAction& action) {
+  return DescriptorTable::find(action.kind == Kind::kDuplicate ? action.to : action.fd);
+}
+
 // A descriptor here that only the child is to have.
 struct Opened {
   int fd;
@@ -127,8 +132,9 @@ class SpawnPlan {
       if (apply(notes_->at(index)) != 0) return false;
     }
     collect();
-    is_certain_ = true;
-    if (count_ == 0 && opened_count_ == 0) return false;
+    withhold_private();
+    is_certain_ = error_ == 0;
+    if (error_ != 0 || (count_ == 0 && opened_count_ == 0 && !has_withheld_)) return false;
     error_ = pass_on();
     is_certain_ = error_ == 0;
     return is_certain_;
@@ -280,6 +286,22 @@ class SpawnPlan {
     }
   }
 
+  // A child that has none of a file's numbers must not get its private descriptors.
+  void withhold_private() {
+    for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
+      const OpenFile* file = replaced_by(notes_->at(index));
+      bool is_done = file == nullptr;
+      for (unsigned at = 0; at < count_; ++at) is_done |= entries_[at].file == file;
+      for (unsigned at = 0; at < index; ++at) is_done |= replaced_by(notes_->at(at)) == file;
+      for (unsigned at = 0; !is_done && at < 2; ++at) {
+        const int fd = file->real_fds()[at];
+        if (error_ != 0 || !PrivateDescriptors::is_private(fd) || is_close_on_exec(fd)) continue;
+        error_ = real::addclose(&built_, fd);
+        has_withheld_ = true;
+      }
+    }
+  }
+
   int pass_on() {
     CAIRN_DCHECK(has_built_);
     int error = 0;
@@ -329,6 +351,7 @@ class SpawnPlan {
   bool is_elsewhere_ = false;
   bool has_closed_from_ = false;
   bool has_built_ = false;
+  bool has_withheld_ = false;
   int error_ = 0;
   Actions built_;
   unsigned capacity_ = 0;

@@ -23,8 +23,9 @@ class LeftSockets {
 
   // Takes what clients have handed over and nobody has read. To be repeated.
   void read();
-  // Closes the ring, and answers there what can be said: that a file is stored. An asker
-  // without an answer looks itself.
+  // Closes the ring, and answers there what can be said: that a file is stored; and that what
+  // needs a service has not been done. An asker without an answer, which a sync is, and a flush of
+  // dirty data, looks itself.
   void answer_questions();
 
  private:
