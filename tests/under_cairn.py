@@ -10,17 +10,20 @@ import contextlib
 import functools
 import hashlib
 import os
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("CAIRN_SOURCE", Path(__file__).resolve().parent.parent))
 BUILD = Path(os.environ.get("CAIRN_BUILD", SOURCE / "build/release"))
 CAIRN = Path(os.environ.get("CAIRN_PROGRAM", BUILD / "bin/cairn"))
 TOOLS = SOURCE / "build/tools"
+DEATH_SECONDS = 60  # nothing takes so long to die of SIGKILL
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 
@@ -43,10 +46,34 @@ def remove(directory):
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def kill_node(service):
-    """Keeper and service, with SIGKILL: nobody is left who would go on with what the node had."""
+def strike_node(service):
+    """Keeper and service get SIGKILL: nobody will be left who would go on with what the node had."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(os.getpgid(service), signal.SIGKILL)
+
+
+def kill_node(service):
+    """Returns when all threads of keeper and service have ended: programs go on alone only then, and another node may
+    have the name. The first thread may be a zombie while others still hold the lock of the node's directory: its state
+    in /proc says too little."""
+    living = []
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            for process in processes_of(os.getpgid(service)):
+                with contextlib.suppress(ProcessLookupError):
+                    living.append(os.pidfd_open(int(process)))
+        strike_node(service)
+        end = time.monotonic() + DEATH_SECONDS
+        while len(select.select(living, [], [], 0)[0]) < len(living):
+            assert time.monotonic() < end, "the node outlives SIGKILL"
+            time.sleep(0.001)
+    finally:
+        for process in living:
+            os.close(process)
+
+
+def processes_of(group):
+    return subprocess.run(["pgrep", "-g", str(group)], capture_output=True, text=True, check=False).stdout.split()
 
 
 def clean_environment(extra=None):

@@ -48,8 +48,8 @@ class Scene(Node):
     def bury_the_ended(self):
         """A writer that has ended is one until the node has buried it."""
         until = time.monotonic() + SECONDS
-        while self.status()["clients"]:
-            assert time.monotonic() < until, self.status()["clients"]
+        while self.status()["slots_in_use"] != 0:
+            assert time.monotonic() < until, self.status()
             time.sleep(0.02)
 
     def path(self, name="a.h5"):

@@ -67,10 +67,6 @@ PROGRAM = textwrap.dedent("""
     """)
 
 
-def processes_of(group):
-    return subprocess.check_output(["pgrep", "-g", str(group)], text=True).split()
-
-
 class Node:
     """A node of its own, whose service is going to be killed."""
 
@@ -97,22 +93,7 @@ class Node:
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
 
     def kill(self):
-        """Returns when all threads of service and keeper have ended: programs go on alone only then. The first thread
-        may be a zombie while others still hold the lock of the node's directory: its state in /proc says too little."""
-        group = os.getpgid(self.service())
-        living = []
-        try:
-            for process in processes_of(group):
-                with contextlib.suppress(ProcessLookupError):
-                    living.append(os.pidfd_open(int(process)))
-            under_cairn.kill_node(self.service())
-            end = time.monotonic() + LONG_SECONDS
-            while len(select.select(living, [], [], 0)[0]) < len(living):
-                assert time.monotonic() < end, "the node outlives SIGKILL"
-                time.sleep(0.001)
-        finally:
-            for process in living:
-                os.close(process)
+        under_cairn.kill_node(self.service())
 
     def start_with_input(self, *words):
         return self.start(*words, stdin=subprocess.PIPE)
@@ -166,7 +147,7 @@ def one_death(node, draw, number):
             assert line == "at work\n", f"{line!r}: {program.stderr.read()[-800:]}"
         drop_from_page_cache(source)
         time.sleep(draw.random() * 0.3)
-        under_cairn.kill_node(node.service())
+        under_cairn.strike_node(node.service())
         dead.touch()
         for program, own in zip(programs, owns):
             end_of(program, own)
@@ -317,7 +298,7 @@ def what_is_renamed_at_once_is_stored(node):
         try:
             assert program.stdout.readline() == "written\n", program.stderr.read()[-800:]
             group = os.getpgid(node.service())
-            program.stdin.write(f"{group} {' '.join(processes_of(group))}\n")
+            program.stdin.write(f"{group} {' '.join(under_cairn.processes_of(group))}\n")
             program.stdin.flush()
             assert program.stdout.readline() == "renamed\n", program.stderr.read()[-800:]
             assert (node.directory / "kept").read_bytes() == b"new" * 3000, "a name without its bytes"

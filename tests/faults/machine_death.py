@@ -251,7 +251,7 @@ class Machine:
 
     def die(self, child):
         """All at once, in any order."""
-        deaths = [lambda: under_cairn.kill_node(self.service()), lambda: os.killpg(child.pid, signal.SIGKILL)]
+        deaths = [lambda: under_cairn.strike_node(self.service()), lambda: os.killpg(child.pid, signal.SIGKILL)]
         self.draw.shuffle(deaths)
         process = os.pidfd_open(self.service())
         began = time.monotonic()

@@ -251,7 +251,7 @@ def a_dead_node_leaves_no_finished_time():
     puppet.call("pwrite", file, pattern(1), 0)
     puppet.call("close", file)
     mtime_ns = puppet.call("stat", str(path))[1]
-    under_cairn.kill_node(node.status()["service_pid"])
+    under_cairn.strike_node(node.status()["service_pid"])
     puppet.kill()
     assert not holds(path, pattern(1))
     assert abs(os.stat(path).st_mtime_ns - mtime_ns) > 2 * 10**9
