@@ -23,7 +23,13 @@ using namespace scene;
 
 namespace {
 
+// How many descriptors of a file a program has.
 constexpr char kCountHeld[] = "ls -l /proc/$$/fd | grep -c held";
+constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
+// The library's own are among them.
+constexpr int kFirst = 4090;
+constexpr int kNumbers = 20;
+int away = -1;
 
 int take_lock(int fd, short type) {
   struct flock lock{};
@@ -55,19 +61,32 @@ void make_stored(const char* name) {
   say("moved", rename("../elsewhere", name));
 }
 
-// How many descriptors of the file "held" a program gets that starts in a vfork child, behind
-// change(): natively those that are left.
-void say_held_behind(const char* what, int fd, char* const* environment, void (*change)(int)) {
+// Runs the line as a program that starts in a vfork child, behind change().
+void say_child_of(const char* what, int fd, char* const* environment, const char* line,
+                  void (*change)(int)) {
   std::fflush(stdout);
   const pid_t child = vfork();
   if (child == 0) {
     change(fd);
-    execle("/bin/sh", "sh", "-c", kCountHeld, nullptr, environment);
+    execle("/bin/sh", "sh", "-c", line, nullptr, environment);
     _exit(1);
   }
   int status = 0;
   waitpid(child, &status, 0);
   say(what, status);
+}
+
+// Runs it as one that posix_spawn() starts.
+void say_spawned(posix_spawn_file_actions_t& actions, const char* line) {
+  std::fflush(stdout);
+  char name[] = "sh";
+  char option[] = "-c";
+  char* const arguments[] = {name, option, strdup(line), nullptr};
+  pid_t child = -1;
+  say("spawned", posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ));
+  std::fflush(stdout);
+  posix_spawn_file_actions_destroy(&actions);
+  wait(nullptr);
 }
 
 }  // namespace
@@ -185,26 +204,43 @@ SCENE(a_program_that_gets_no_file) {
   const int fd = make_file("held", "0123456789");
   char* const alone[] = {nullptr};
   for (char* const* environment : {static_cast<char* const*>(environ), alone}) {
-    say_held_behind("closed", fd, environment, [](int file) { close(file); });
-    say_held_behind("closed with all", fd, environment, [](int) { close_range(3, ~0U, 0); });
-    say_held_behind("not passed on", fd, environment,
-                    [](int file) { fcntl(file, F_SETFD, FD_CLOEXEC); });
-    say_held_behind("replaced", fd, environment, [](int file) { dup2(STDOUT_FILENO, file); });
+    say_child_of("closed", fd, environment, kCountHeld, [](int file) { close(file); });
+    say_child_of("closed with all", fd, environment, kCountHeld,
+                 [](int) { close_range(3, ~0U, 0); });
+    say_child_of("not passed on", fd, environment, kCountHeld,
+                 [](int file) { fcntl(file, F_SETFD, FD_CLOEXEC); });
+    say_child_of("replaced", fd, environment, kCountHeld,
+                 [](int file) { dup2(STDOUT_FILENO, file); });
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addclose(&actions, fd);
-  char name[] = "sh";
-  char option[] = "-c";
-  char line[sizeof kCountHeld];
-  memcpy(line, kCountHeld, sizeof line);
-  char* const arguments[] = {name, option, line, nullptr};
-  pid_t child = -1;
-  say("spawned", posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ));
-  posix_spawn_file_actions_destroy(&actions);
-  wait(nullptr);
+  say_spawned(actions, kCountHeld);
+  // There libc refuses to close what is behind the limit.
+  const rlimit limit{64, 20000};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  posix_spawn_file_actions_t again;
+  posix_spawn_file_actions_init(&again);
+  posix_spawn_file_actions_addclose(&again, fd);
+  say_spawned(again, "echo started");
   say("written", write(fd, "abc", 3));
   say_file("held");
+}
+
+// What the child has put at numbers that are the library's in its parent goes to its program.
+SCENE(a_program_that_gets_such_numbers) {
+  const int fd = make_file("file", "0123456789");
+  away = open_file("../away");
+  say_child_of("vfork", fd, environ, kCountAway, [](int file) {
+    for (int number = kFirst; number < kFirst + kNumbers; ++number) dup2(away, number);
+    close(file);
+  });
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int number = kFirst; number < kFirst + kNumbers; ++number)
+    posix_spawn_file_actions_adddup2(&actions, away, number);
+  posix_spawn_file_actions_addclose(&actions, fd);
+  say_spawned(actions, kCountAway);
 }
 
 // The target of such a call stays what it is.

@@ -58,7 +58,7 @@ struct StartMemory {
 };
 
 // More than that may be more than a thread's stack has left.
-constexpr std::size_t kStackBytesMax = 44 * 1024;
+constexpr std::size_t kStackBytesMax = 44 * 1024 - sizeof(VforkShadow::Notes);
 
 // Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
 // when it failed.
@@ -76,12 +76,13 @@ int start_planned(const ExecTarget& target, const StartMemory& sizes, std::byte*
     errno = -plan.error();
     return -1;
   }
-  if (is_child) VforkShadow::suspend();
+  VforkShadow::Notes noted;
+  if (is_child) VforkShadow::suspend(&noted);
   if (!is_child) set_locked_readers_survive_exec(true);
   start(prepared);
   const int error = errno;
   if (!is_child) set_locked_readers_survive_exec(false);
-  if (is_child) VforkShadow::resume();
+  if (is_child) VforkShadow::resume(noted);
   plan.undo();
   errno = error;
   return -1;

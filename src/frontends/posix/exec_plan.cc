@@ -223,8 +223,13 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 void ExecPlan::withhold_private() {
   // A number that is not in `entries_` may be one of ours.
   if (!VforkShadow::is_complete()) return;
-  DescriptorTable::for_each(
-      [](int, OpenFile& file) { PrivateDescriptors::set_survives_exec(file, false); });
+  DescriptorTable::for_each([](int, OpenFile& file) {
+    for (const int fd : file.real_fds()) {
+      // What the child has put at such a number is the program's.
+      if (PrivateDescriptors::is_private(fd) && !VforkShadow::has_note(fd))
+        sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+  });
 }
 
 void ExecPlan::pass_placeholders() {

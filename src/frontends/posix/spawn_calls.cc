@@ -74,11 +74,6 @@ ChildDescriptor child_descriptor(int fd, OpenFile& file, bool survives, bool is_
           .survives = survives};
 }
 
-// The file here behind the number that the action gives another meaning; or null.
-OpenFile* replaced_by(const SpawnAction& action) {
-  return DescriptorTable::find(action.kind == Kind::kDuplicate ? action.to : action.fd);
-}
-
 // A descriptor here that only the child is to have.
 struct Opened {
   int fd;
@@ -265,10 +260,7 @@ class SpawnPlan {
     std::sort(needed, needed + needed_count);
     int error = 0;
     for (unsigned index = 0; index < notes_->count(); ++index) {
-      const SpawnAction& action = notes_->at(index);
-      const int made = action.kind == Kind::kDuplicate ? action.to
-                       : action.kind == Kind::kOpen    ? action.fd
-                                                       : -1;
+      const int made = notes_->at(index).makes();
       if (made >= lowest && error == 0) error = real::addclose(&built_, made);
     }
     for_each_kernel_descriptor([&](int fd) {
@@ -288,18 +280,25 @@ class SpawnPlan {
 
   // A child that has none of a file's numbers must not get its private descriptors.
   void withhold_private() {
-    for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
-      const OpenFile* file = replaced_by(notes_->at(index));
-      bool is_done = file == nullptr;
-      for (unsigned at = 0; at < count_; ++at) is_done |= entries_[at].file == file;
-      for (unsigned at = 0; at < index; ++at) is_done |= replaced_by(notes_->at(at)) == file;
-      for (unsigned at = 0; !is_done && at < 2; ++at) {
-        const int fd = file->real_fds()[at];
+    if (notes_ == nullptr || notes_->count() == 0) return;
+    DescriptorTable::for_each([this](int, OpenFile& file) {
+      for (unsigned at = 0; at < count_; ++at) {
+        if (entries_[at].file == &file) return;
+      }
+      for (const int fd : file.real_fds()) {
         if (error_ != 0 || !PrivateDescriptors::is_private(fd) || is_close_on_exec(fd)) continue;
+        if (!may_close(fd)) continue;
         error_ = real::addclose(&built_, fd);
         has_withheld_ = true;
       }
+    });
+  }
+  // What an action has put there is the program's, and libc refuses actions beyond the limit.
+  bool may_close(int fd) const {
+    for (unsigned index = 0; index < notes_->count(); ++index) {
+      if (notes_->at(index).makes() == fd) return false;
     }
+    return fd < sysconf(_SC_OPEN_MAX);
   }
 
   int pass_on() {

@@ -31,6 +31,9 @@ struct SpawnAction {
   int flags = 0;         // kOpen
   mode_t mode = 0;       // kOpen
   char* path = nullptr;  // kOpen, kChangeDirectory; owned by the notes
+
+  // The descriptor that the child has from it; -1: none.
+  int makes() const { return kind == Kind::kDuplicate ? to : kind == Kind::kOpen ? fd : -1; }
 };
 
 class SpawnNotes {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/check.h"
@@ -39,47 +40,73 @@ VforkShadow::Child* VforkShadow::claim() {
     const std::int32_t holder = std::atomic_ref<std::int32_t>(child.pid).load();
     if (holder > 0 && !is_gone(holder)) continue;
     if (!exchange(&child.pid, holder, self)) continue;
-    child.count = 0;
+    child.notes.count = 0;
+    child.notes.has_overflowed = false;
     return &child;
   }
   return nullptr;
 }
 
 void VforkShadow::note(int fd, OpenFile* file) {
+  CAIRN_DCHECK(fd >= 0);
   Child* child = claim();
-  for (unsigned index = 0; child != nullptr && index < child->count; ++index) {
-    if (child->notes[index].fd != fd) continue;
-    child->notes[index].file = file;
+  if (child == nullptr) has_overflowed_ = true;
+  if (child == nullptr) return;
+  Notes& notes = child->notes;
+  for (unsigned index = 0; index < notes.count; ++index) {
+    if (notes.at[index].fd != fd) continue;
+    notes.at[index].file = file;
     return;
   }
-  if (child != nullptr && child->count < kNotes) {
-    CAIRN_DCHECK(fd >= 0);
-    child->notes[child->count++] = Note{fd, file};
-  } else {
-    has_overflowed_ = true;
-  }
+  if (notes.count < kNotes)
+    notes.at[notes.count++] = Note{fd, file};
+  else
+    notes.has_overflowed = true;
 }
 
 OpenFile* VforkShadow::find(int fd, OpenFile* in_table) {
+  OpenFile* found = in_table;
+  for_each([&](int noted, OpenFile* file) {
+    if (noted == fd) found = file;
+  });
+  return found;
+}
+
+bool VforkShadow::has_note(int fd) {
+  bool is_noted = false;
+  for_each([&](int noted, OpenFile*) { is_noted |= noted == fd; });
+  return is_noted;
+}
+
+bool VforkShadow::is_complete() {
   const Child* child = mine();
-  if (child == nullptr) return in_table;
-  for (unsigned index = 0; index < child->count; ++index) {
-    if (child->notes[index].fd == fd) return child->notes[index].file;
-  }
-  return in_table;
+  return !has_overflowed_ && (child == nullptr || !child->notes.has_overflowed);
 }
 
-void VforkShadow::suspend() {
-  if (Child* child = mine(); child != nullptr) {
-    exchange(&child->pid, child->pid, -sys::getpid());
-  }
+void VforkShadow::suspend(Notes* kept) {
+  kept->count = 0;
+  kept->has_overflowed = false;
+  Child* child = mine();
+  if (child == nullptr) return;
+  kept->count = child->notes.count;
+  kept->has_overflowed = child->notes.has_overflowed;
+  std::copy_n(child->notes.at, kept->count, kept->at);
+  exchange(&child->pid, child->pid, -sys::getpid());
 }
 
-void VforkShadow::resume() {
+void VforkShadow::resume(const Notes& kept) {
   const std::int32_t self = sys::getpid();
   for (Child& child : children_) {
     if (exchange(&child.pid, -self, self)) return;
   }
+  // Another child has taken the place, or there was nothing to keep.
+  if (kept.count == 0) return;
+  Child* child = claim();
+  if (child == nullptr) has_overflowed_ = true;
+  if (child == nullptr) return;
+  child->notes.count = kept.count;
+  child->notes.has_overflowed = kept.has_overflowed;
+  std::copy_n(kept.at, kept.count, child->notes.at);
 }
 
 }  // namespace cairn

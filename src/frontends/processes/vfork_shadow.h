@@ -26,38 +26,47 @@ class VforkShadow {
   // In a vfork child: what `fd` refers to, given what the parent's table says.
   static OpenFile* find(int fd, OpenFile* in_table);
 
+  // Whether the calling child has noted what `fd` refers to now.
+  static bool has_note(int fd);
+
   // False once a note found no room: find() may answer wrongly from then on.
-  static bool is_complete() { return !has_overflowed_; }
+  static bool is_complete();
 
   // visit(int fd, OpenFile* file_or_null) for all notes of the calling child.
   template <typename Visit>
   static void for_each(Visit&& visit) {
     const Child* child = mine();
     if (child == nullptr) return;
-    for (unsigned index = 0; index < child->count; ++index) {
-      visit(child->notes[index].fd, child->notes[index].file);
+    for (unsigned index = 0; index < child->notes.count; ++index) {
+      visit(child->notes.at[index].fd, child->notes.at[index].file);
     }
   }
 
-  // Around exec: an exec that succeeds does not come back to forget the notes.
-  static void suspend();
-  static void resume();
-
- private:
   struct Note {
     int fd;
     OpenFile* file;
   };
+  struct Notes {
+    unsigned count;
+    bool has_overflowed;
+    Note at[kNotes];
+  };
+
+  // Around exec: one that succeeds does not come back to forget the notes, so any child may take
+  // their place. One that fails has them again from `kept`, which suspend() writes.
+  static void suspend(Notes* kept);
+  static void resume(const Notes& kept);
+
+ private:
   struct Child {
     std::int32_t pid;  // 0: free; negative: in exec, free if that succeeds
-    unsigned count;
-    Note notes[kNotes];
+    Notes notes;
   };
   static Child* mine();
   static Child* claim();
 
   static Child children_[kChildren];
-  static bool has_overflowed_;
+  static bool has_overflowed_;  // there were too many children
 };
 
 }  // namespace cairn

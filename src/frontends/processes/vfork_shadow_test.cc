@@ -29,11 +29,33 @@ TEST(VforkShadowTest, NotesOverlayTheTable) {
   VforkShadow::note(3, &noted_file);
   EXPECT_EQ(VforkShadow::find(3, nullptr), &noted_file) << "the last note counts";
   EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
-  VforkShadow::suspend();
+  EXPECT_TRUE(VforkShadow::has_note(3));
+  EXPECT_FALSE(VforkShadow::has_note(2));
+  VforkShadow::Notes kept;
+  VforkShadow::suspend(&kept);
   EXPECT_TRUE(noted().empty());
-  VforkShadow::resume();
+  VforkShadow::resume(kept);
   EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
-  VforkShadow::suspend();
+  VforkShadow::suspend(&kept);
+}
+
+TEST(VforkShadowTest, AnExecThatFailsHasItsNotesAlsoWhereAnotherChildTookTheirPlace) {
+  OpenFile file;
+  VforkShadow::note(1, &file);
+  VforkShadow::note(3, nullptr);
+  VforkShadow::Notes kept;
+  VforkShadow::suspend(&kept);
+  const pid_t other = ::vfork();
+  if (other == 0) {
+    VforkShadow::note(7, &file);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
+  VforkShadow::resume(kept);
+  EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
+  EXPECT_EQ(VforkShadow::find(1, nullptr), &file);
+  EXPECT_EQ(VforkShadow::find(3, &file), nullptr);
+  VforkShadow::suspend(&kept);
 }
 
 TEST(VforkShadowTest, ChildrenDoNotSeeEachOther) {
@@ -59,7 +81,10 @@ TEST(VforkShadowTest, MoreNotesThanFitAreDropped) {
   for (unsigned fd = 0; fd < 2 * VforkShadow::kNotes; ++fd)
     VforkShadow::note(static_cast<int>(fd), &file);
   EXPECT_EQ(noted().size(), VforkShadow::kNotes);
-  VforkShadow::suspend();
+  EXPECT_FALSE(VforkShadow::is_complete());
+  VforkShadow::Notes kept;
+  VforkShadow::suspend(&kept);
+  EXPECT_TRUE(VforkShadow::is_complete()) << "they were those of one child";
 }
 
 }  // namespace
