@@ -30,6 +30,7 @@ constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
 constexpr int kFirst = 4090;
 constexpr int kNumbers = 20;
 int away = -1;
+constexpr std::size_t kSmallStackBytes = 16'384;  // PTHREAD_STACK_MIN
 
 int take_lock(int fd, short type) {
   struct flock lock{};
@@ -83,10 +84,27 @@ void say_spawned(posix_spawn_file_actions_t& actions, const char* line) {
   char option[] = "-c";
   char* const arguments[] = {name, option, strdup(line), nullptr};
   pid_t child = -1;
-  say("spawned", posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ));
-  std::fflush(stdout);
+  const int error = posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   wait(nullptr);
+  say("spawned", error);
+}
+
+void place_away() {
+  for (int number = kFirst; number < kFirst + kNumbers; ++number) dup2(away, number);
+}
+
+void* run_programs(void*) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    execlp("no-such-program", "x", nullptr);
+    execlp("sh", "sh", "-c", "exit 3", nullptr);
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  say("status", status);
+  return nullptr;
 }
 
 }  // namespace
@@ -227,20 +245,54 @@ SCENE(a_program_that_gets_no_file) {
   say_file("held");
 }
 
-// What the child has put at numbers that are the library's in its parent goes to its program.
+// What the child has put at numbers that are the library's in its parent goes to its program, if
+// the child leaves it there.
 SCENE(a_program_that_gets_such_numbers) {
   const int fd = make_file("file", "0123456789");
+  make_file("other", "0123456789");
   away = open_file("../away");
-  say_child_of("vfork", fd, environ, kCountAway, [](int file) {
-    for (int number = kFirst; number < kFirst + kNumbers; ++number) dup2(away, number);
+  const auto say_number = [fd](const char* what, void (*change)(int)) {
+    say_child_of(what, fd, environ, kCountAway, change);
+  };
+  say_number("placed", [](int) { place_away(); });
+  say_number("file closed", [](int file) {
+    place_away();
     close(file);
   });
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (int number = kFirst; number < kFirst + kNumbers; ++number)
-    posix_spawn_file_actions_adddup2(&actions, away, number);
-  posix_spawn_file_actions_addclose(&actions, fd);
-  say_spawned(actions, kCountAway);
+  say_number("closed", [](int) {
+    place_away();
+    for (int number = kFirst; number < kFirst + kNumbers; ++number) close(number);
+  });
+  say_number("all closed", [](int) {
+    place_away();
+    close_range(3, ~0U, 0);
+  });
+  say_number("not passed on", [](int) {
+    for (int number = kFirst; number < kFirst + kNumbers; ++number) dup3(away, number, O_CLOEXEC);
+  });
+  for (const bool closes_file : {false, true}) {
+    for (const bool closes : {false, true}) {
+      posix_spawn_file_actions_t actions;
+      posix_spawn_file_actions_init(&actions);
+      for (int number = kFirst; number < kFirst + kNumbers; ++number) {
+        posix_spawn_file_actions_adddup2(&actions, away, number);
+        if (closes) posix_spawn_file_actions_addclose(&actions, number);
+      }
+      if (closes_file) posix_spawn_file_actions_addclose(&actions, fd);
+      say_spawned(actions, kCountAway);
+    }
+  }
+}
+
+// A thread may have no more stack than this.
+SCENE(programs_of_a_small_thread) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  say("stack", pthread_attr_setstacksize(&attributes, kSmallStackBytes));
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, run_programs, nullptr);
+  pthread_join(thread, nullptr);
+  say("made", error);
 }
 
 // The target of such a call stays what it is.

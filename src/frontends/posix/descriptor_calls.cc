@@ -34,13 +34,20 @@ constinit RealCall<int(int, int, int)> dup3{"dup3"};
 }  // namespace
 }  // namespace real
 
+namespace {
+
+// A vfork child may have put something at a number that is private in its parent.
+bool is_of_child(int fd) { return is_vfork_child() && VforkShadow::has_note(fd); }
+
+}  // namespace
+
 int close_descriptor(int fd) {
   if (DescriptorTable::find(fd) != nullptr) {
     if (!is_vfork_child()) return close_tracked(fd);
     VforkShadow::note(fd, nullptr);
     return sys::close(fd);
   }
-  if (__builtin_expect(PrivateDescriptors::is_private(fd), 0)) return -EBADF;
+  if (__builtin_expect(PrivateDescriptors::is_private(fd), 0) && !is_of_child(fd)) return -EBADF;
   return real::close(fd) < 0 ? -errno : 0;
 }
 
@@ -148,7 +155,8 @@ int close_descriptors(unsigned first, unsigned last, unsigned flags) {
   const auto top = static_cast<unsigned>(
       std::max(DescriptorTable::highest(), PrivateDescriptors::highest()) + 1);
   for (unsigned fd = first; fd <= last && fd < top; ++fd) {
-    const bool is_private = PrivateDescriptors::is_private(static_cast<int>(fd));
+    const bool is_private =
+        PrivateDescriptors::is_private(static_cast<int>(fd)) && !is_of_child(static_cast<int>(fd));
     const bool is_tracked = DescriptorTable::find(static_cast<int>(fd)) != nullptr;
     if (!is_private && !(is_tracked && !is_child && !sets_flag)) continue;
     if (begin < fd) result = close_untracked(begin, fd - 1, flags);

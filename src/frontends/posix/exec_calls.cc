@@ -45,20 +45,22 @@ struct StartMemory {
   StartMemory(bool for_child, unsigned room, char* const* environment)
       : is_child(for_child),
         entries_max(room),
-        table_at(room * sizeof(Inherited)),
+        notes_at(room * sizeof(Inherited)),
+        table_at(notes_at + (for_child ? VforkShadow::count() : 0) * sizeof(VforkShadow::Note)),
         scratch_at((table_at + table_bytes(room) + alignof(char*)) & ~(alignof(char*) - 1)),
         end(scratch_at + LaunchEnvironment::build_bytes(environment) + inline_table_bytes(room)) {}
   std::size_t total() const { return end; }
 
   bool is_child;
   unsigned entries_max;
+  std::size_t notes_at;
   std::size_t table_at;
   std::size_t scratch_at;
   std::size_t end;
 };
 
 // More than that may be more than a thread's stack has left.
-constexpr std::size_t kStackBytesMax = 44 * 1024 - sizeof(VforkShadow::Notes);
+constexpr std::size_t kStackBytesMax = 44 * 1024;
 
 // Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
 // when it failed.
@@ -76,8 +78,9 @@ int start_planned(const ExecTarget& target, const StartMemory& sizes, std::byte*
     errno = -plan.error();
     return -1;
   }
-  VforkShadow::Notes noted;
-  if (is_child) VforkShadow::suspend(&noted);
+  VforkShadow::Kept noted;
+  if (is_child)
+    noted = VforkShadow::suspend(reinterpret_cast<VforkShadow::Note*>(memory + sizes.notes_at));
   if (!is_child) set_locked_readers_survive_exec(true);
   start(prepared);
   const int error = errno;

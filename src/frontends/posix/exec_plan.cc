@@ -223,13 +223,15 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 void ExecPlan::withhold_private() {
   // A number that is not in `entries_` may be one of ours.
   if (!VforkShadow::is_complete()) return;
-  DescriptorTable::for_each([](int, OpenFile& file) {
-    for (const int fd : file.real_fds()) {
-      // What the child has put at such a number is the program's.
-      if (PrivateDescriptors::is_private(fd) && !VforkShadow::has_note(fd))
-        sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    }
-  });
+  DescriptorTable::for_each([this](int, OpenFile& file) { let_private_survive(file, false); });
+}
+
+void ExecPlan::let_private_survive(const OpenFile& file, bool survives) const {
+  for (const int fd : file.real_fds()) {
+    // What a child has put at such a number is the program's.
+    if (!PrivateDescriptors::is_private(fd) || (is_child_ && VforkShadow::has_note(fd))) continue;
+    sys::fcntl(fd, F_SETFD, survives ? 0 : FD_CLOEXEC);
+  }
 }
 
 void ExecPlan::pass_placeholders() {
@@ -238,13 +240,13 @@ void ExecPlan::pass_placeholders() {
     if (entries_[index].is_unheld)
       pass_unheld(entries_[index]);
     else if (entries_[index].is_placeholder)
-      PrivateDescriptors::set_survives_exec(*entries_[index].file, true);
+      let_private_survive(*entries_[index].file, true);
   }
 }
 
 void ExecPlan::pass_unheld(const Inherited& entry) {
   become_plain(entry.fd, *entry.file);
-  if (entry.is_placeholder) PrivateDescriptors::set_survives_exec(*entry.file, false);
+  if (entry.is_placeholder) let_private_survive(*entry.file, false);
 }
 
 void ExecPlan::pass_real_descriptors() {
@@ -266,7 +268,7 @@ void ExecPlan::pass_real_descriptors() {
   for (unsigned index = 0; index < count_; ++index) {
     const OpenFile& file = *entries_[index].file;
     const bool is_locked = !is_child_ && PosixLocks::is_locked(file.object);
-    PrivateDescriptors::set_survives_exec(file, is_locked);
+    let_private_survive(file, is_locked);
   }
 }
 
@@ -299,7 +301,7 @@ void ExecPlan::undo() {
       }
     }
     // All of them were to survive.
-    if (!is_child_) PrivateDescriptors::set_survives_exec(file, true);
+    if (!is_child_) let_private_survive(file, true);
   }
   if (is_child_) release_transit_holds(entries_, count_, number_of_vfork_child());
 }

@@ -112,6 +112,7 @@ class ExecPlan {
 
  private:
   void withhold_private();
+  void let_private_survive(const OpenFile& file, bool survives) const;
   void pass_real_descriptors();
   void pass_placeholders();
   void pass_unheld(const Inherited& entry);

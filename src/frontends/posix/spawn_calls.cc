@@ -124,7 +124,7 @@ class SpawnPlan {
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
     for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
-      if (apply(notes_->at(index)) != 0) return false;
+      if (apply(index) != 0) return false;
     }
     collect();
     withhold_private();
@@ -181,7 +181,8 @@ class SpawnPlan {
     return false;
   }
 
-  int apply(const SpawnAction& action) {
+  int apply(unsigned index) {
+    const SpawnAction& action = notes_->at(index);
     switch (action.kind) {
       case Kind::kDuplicate:
         set(action.to, action.fd, find(action.fd), true);
@@ -189,7 +190,8 @@ class SpawnPlan {
       case Kind::kClose:
         erase(action.fd, action.fd);
         // Closing "everything" one by one must not take our own away.
-        return is_needed_private(action.fd) ? 0 : real::addclose(&built_, action.fd);
+        if (is_needed_private(action.fd) && !notes_->has_made(action.fd, index)) return 0;
+        return real::addclose(&built_, action.fd);
       case Kind::kOpen:
         return apply_open(action);
       case Kind::kCloseFrom:
@@ -287,18 +289,12 @@ class SpawnPlan {
       }
       for (const int fd : file.real_fds()) {
         if (error_ != 0 || !PrivateDescriptors::is_private(fd) || is_close_on_exec(fd)) continue;
-        if (!may_close(fd)) continue;
+        // libc refuses actions beyond the limit.
+        if (notes_->has_made(fd, notes_->count()) || fd >= sysconf(_SC_OPEN_MAX)) continue;
         error_ = real::addclose(&built_, fd);
         has_withheld_ = true;
       }
     });
-  }
-  // What an action has put there is the program's, and libc refuses actions beyond the limit.
-  bool may_close(int fd) const {
-    for (unsigned index = 0; index < notes_->count(); ++index) {
-      if (notes_->at(index).makes() == fd) return false;
-    }
-    return fd < sysconf(_SC_OPEN_MAX);
   }
 
   int pass_on() {

@@ -51,6 +51,8 @@ class SpawnNotes {
   const SpawnAction& at(unsigned index) const { return list_[index]; }
   // The largest descriptor that any action names.
   int highest() const;
+  // Whether `fd` is, behind the first so many actions, what one of them has put there.
+  bool has_made(int fd, unsigned actions) const;
 
  private:
   bool grow();

@@ -40,8 +40,8 @@ VforkShadow::Child* VforkShadow::claim() {
     const std::int32_t holder = std::atomic_ref<std::int32_t>(child.pid).load();
     if (holder > 0 && !is_gone(holder)) continue;
     if (!exchange(&child.pid, holder, self)) continue;
-    child.notes.count = 0;
-    child.notes.has_overflowed = false;
+    child.count = 0;
+    child.has_overflowed = false;
     return &child;
   }
   return nullptr;
@@ -52,16 +52,15 @@ void VforkShadow::note(int fd, OpenFile* file) {
   Child* child = claim();
   if (child == nullptr) has_overflowed_ = true;
   if (child == nullptr) return;
-  Notes& notes = child->notes;
-  for (unsigned index = 0; index < notes.count; ++index) {
-    if (notes.at[index].fd != fd) continue;
-    notes.at[index].file = file;
+  for (unsigned index = 0; index < child->count; ++index) {
+    if (child->notes[index].fd != fd) continue;
+    child->notes[index].file = file;
     return;
   }
-  if (notes.count < kNotes)
-    notes.at[notes.count++] = Note{fd, file};
+  if (child->count < kNotes)
+    child->notes[child->count++] = Note{fd, file};
   else
-    notes.has_overflowed = true;
+    child->has_overflowed = true;
 }
 
 OpenFile* VforkShadow::find(int fd, OpenFile* in_table) {
@@ -80,21 +79,24 @@ bool VforkShadow::has_note(int fd) {
 
 bool VforkShadow::is_complete() {
   const Child* child = mine();
-  return !has_overflowed_ && (child == nullptr || !child->notes.has_overflowed);
+  return !has_overflowed_ && (child == nullptr || !child->has_overflowed);
 }
 
-void VforkShadow::suspend(Notes* kept) {
-  kept->count = 0;
-  kept->has_overflowed = false;
+unsigned VforkShadow::count() {
+  const Child* child = mine();
+  return child == nullptr ? 0 : child->count;
+}
+
+VforkShadow::Kept VforkShadow::suspend(Note* room) {
   Child* child = mine();
-  if (child == nullptr) return;
-  kept->count = child->notes.count;
-  kept->has_overflowed = child->notes.has_overflowed;
-  std::copy_n(child->notes.at, kept->count, kept->at);
+  if (child == nullptr) return {};
+  std::copy_n(child->notes, child->count, room);
+  const Kept kept{room, child->count, child->has_overflowed};
   exchange(&child->pid, child->pid, -sys::getpid());
+  return kept;
 }
 
-void VforkShadow::resume(const Notes& kept) {
+void VforkShadow::resume(const Kept& kept) {
   const std::int32_t self = sys::getpid();
   for (Child& child : children_) {
     if (exchange(&child.pid, -self, self)) return;
@@ -104,9 +106,9 @@ void VforkShadow::resume(const Notes& kept) {
   Child* child = claim();
   if (child == nullptr) has_overflowed_ = true;
   if (child == nullptr) return;
-  child->notes.count = kept.count;
-  child->notes.has_overflowed = kept.has_overflowed;
-  std::copy_n(kept.at, kept.count, child->notes.at);
+  child->count = kept.count;
+  child->has_overflowed = kept.has_overflowed;
+  std::copy_n(kept.notes, kept.count, child->notes);
 }
 
 }  // namespace cairn

@@ -37,8 +37,8 @@ class VforkShadow {
   static void for_each(Visit&& visit) {
     const Child* child = mine();
     if (child == nullptr) return;
-    for (unsigned index = 0; index < child->notes.count; ++index) {
-      visit(child->notes.at[index].fd, child->notes.at[index].file);
+    for (unsigned index = 0; index < child->count; ++index) {
+      visit(child->notes[index].fd, child->notes[index].file);
     }
   }
 
@@ -46,21 +46,25 @@ class VforkShadow {
     int fd;
     OpenFile* file;
   };
-  struct Notes {
-    unsigned count;
-    bool has_overflowed;
-    Note at[kNotes];
+  struct Kept {
+    const Note* notes = nullptr;
+    unsigned count = 0;
+    bool has_overflowed = false;
   };
 
+  // Those of the calling child.
+  static unsigned count();
   // Around exec: one that succeeds does not come back to forget the notes, so any child may take
-  // their place. One that fails has them again from `kept`, which suspend() writes.
-  static void suspend(Notes* kept);
-  static void resume(const Notes& kept);
+  // their place. One that fails has them again from `room`, which is for count() of them.
+  static Kept suspend(Note* room);
+  static void resume(const Kept& kept);
 
  private:
   struct Child {
     std::int32_t pid;  // 0: free; negative: in exec, free if that succeeds
-    Notes notes;
+    unsigned count;
+    bool has_overflowed;
+    Note notes[kNotes];
   };
   static Child* mine();
   static Child* claim();

@@ -12,6 +12,8 @@
 namespace cairn {
 namespace {
 
+VforkShadow::Note room[VforkShadow::kNotes];
+
 std::vector<int> noted() {
   std::vector<int> descriptors;
   VforkShadow::for_each([&](int fd, OpenFile*) { descriptors.push_back(fd); });
@@ -31,20 +33,18 @@ TEST(VforkShadowTest, NotesOverlayTheTable) {
   EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
   EXPECT_TRUE(VforkShadow::has_note(3));
   EXPECT_FALSE(VforkShadow::has_note(2));
-  VforkShadow::Notes kept;
-  VforkShadow::suspend(&kept);
+  const VforkShadow::Kept kept = VforkShadow::suspend(room);
   EXPECT_TRUE(noted().empty());
   VforkShadow::resume(kept);
   EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
-  VforkShadow::suspend(&kept);
+  VforkShadow::suspend(room);
 }
 
 TEST(VforkShadowTest, AnExecThatFailsHasItsNotesAlsoWhereAnotherChildTookTheirPlace) {
   OpenFile file;
   VforkShadow::note(1, &file);
   VforkShadow::note(3, nullptr);
-  VforkShadow::Notes kept;
-  VforkShadow::suspend(&kept);
+  const VforkShadow::Kept kept = VforkShadow::suspend(room);
   const pid_t other = ::vfork();
   if (other == 0) {
     VforkShadow::note(7, &file);
@@ -55,7 +55,7 @@ TEST(VforkShadowTest, AnExecThatFailsHasItsNotesAlsoWhereAnotherChildTookTheirPl
   EXPECT_EQ(noted(), (std::vector<int>{1, 3}));
   EXPECT_EQ(VforkShadow::find(1, nullptr), &file);
   EXPECT_EQ(VforkShadow::find(3, &file), nullptr);
-  VforkShadow::suspend(&kept);
+  VforkShadow::suspend(room);
 }
 
 TEST(VforkShadowTest, ChildrenDoNotSeeEachOther) {
@@ -82,8 +82,8 @@ TEST(VforkShadowTest, MoreNotesThanFitAreDropped) {
     VforkShadow::note(static_cast<int>(fd), &file);
   EXPECT_EQ(noted().size(), VforkShadow::kNotes);
   EXPECT_FALSE(VforkShadow::is_complete());
-  VforkShadow::Notes kept;
-  VforkShadow::suspend(&kept);
+  EXPECT_EQ(VforkShadow::count(), VforkShadow::kNotes);
+  VforkShadow::suspend(room);
   EXPECT_TRUE(VforkShadow::is_complete()) << "they were those of one child";
 }
 
