@@ -29,6 +29,8 @@ constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
 // The library's own are among them.
 constexpr int kFirst = 4090;
 constexpr int kNumbers = 20;
+constexpr int kShared = 100;
+constexpr int kKept = 200;
 int away = -1;
 constexpr std::size_t kSmallStackBytes = 16'384;  // PTHREAD_STACK_MIN
 
@@ -77,17 +79,15 @@ void say_child_of(const char* what, int fd, char* const* environment, const char
   say(what, status);
 }
 
-// Runs it as one that posix_spawn() starts.
-void say_spawned(posix_spawn_file_actions_t& actions, const char* line) {
-  std::fflush(stdout);
-  char name[] = "sh";
-  char option[] = "-c";
-  char* const arguments[] = {name, option, strdup(line), nullptr};
-  pid_t child = -1;
-  const int error = posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  wait(nullptr);
-  say("spawned", error);
+// Until told to stop: each number that is closed may be another file's a moment later.
+void* open_and_close(void* is_over) {
+  while (!*static_cast<std::atomic<bool>*>(is_over)) {
+    const int fd = open_file("other");
+    usleep(20);
+    close(fd);
+    usleep(200);
+  }
+  return nullptr;
 }
 
 void place_away() {
@@ -230,17 +230,6 @@ SCENE(a_program_that_gets_no_file) {
     say_child_of("replaced", fd, environment, kCountHeld,
                  [](int file) { dup2(STDOUT_FILENO, file); });
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addclose(&actions, fd);
-  say_spawned(actions, kCountHeld);
-  // There libc refuses to close what is behind the limit.
-  const rlimit limit{64, 20000};
-  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
-  posix_spawn_file_actions_t again;
-  posix_spawn_file_actions_init(&again);
-  posix_spawn_file_actions_addclose(&again, fd);
-  say_spawned(again, "echo started");
   say("written", write(fd, "abc", 3));
   say_file("held");
 }
@@ -270,18 +259,43 @@ SCENE(a_program_that_gets_such_numbers) {
   say_number("not passed on", [](int) {
     for (int number = kFirst; number < kFirst + kNumbers; ++number) dup3(away, number, O_CLOEXEC);
   });
-  for (const bool closes_file : {false, true}) {
-    for (const bool closes : {false, true}) {
-      posix_spawn_file_actions_t actions;
-      posix_spawn_file_actions_init(&actions);
-      for (int number = kFirst; number < kFirst + kNumbers; ++number) {
-        posix_spawn_file_actions_adddup2(&actions, away, number);
-        if (closes) posix_spawn_file_actions_addclose(&actions, number);
-      }
-      if (closes_file) posix_spawn_file_actions_addclose(&actions, fd);
-      say_spawned(actions, kCountAway);
-    }
+}
+
+// A program without the library writes where its parent does, whatever other threads close.
+SCENE(a_program_that_shares_an_offset) {
+  // To pass these on takes a while, in which others are closed.
+  int kept[kKept];
+  for (int& file : kept) {
+    file = make_file("kept", "0123456789");
+    lseek(file, 5, SEEK_SET);
   }
+  std::atomic<bool> is_over{false};
+  pthread_t threads[3];
+  for (pthread_t& thread : threads) pthread_create(&thread, nullptr, open_and_close, &is_over);
+  const int fd = open_file("shared");
+  char name[] = "echo";
+  char option[] = "-n";
+  char text[] = "s";
+  char* const arguments[] = {name, option, text, nullptr};
+  char* const environment[] = {nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
+  int failed = 0;
+  for (int round = 0; round < kShared; ++round) {
+    failed += write(fd, "p", 1) != 1;
+    pid_t child = -1;
+    failed += posix_spawn(&child, "/bin/echo", &actions, nullptr, arguments, environment) != 0;
+    waitpid(child, nullptr, 0);
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  is_over = true;
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  say("failed", failed);
+  long moved = 0;
+  for (const int file : kept) moved += lseek(file, 0, SEEK_CUR) != 5;
+  say("moved", moved);
+  say_file("shared");
 }
 
 // A thread may have no more stack than this.

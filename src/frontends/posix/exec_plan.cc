@@ -13,6 +13,7 @@
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/file_inheritance.h"
 #include "frontends/files/live_objects.h"
 #include "frontends/files/transit_holds.h"
@@ -56,6 +57,18 @@ OpenFile* record_in_child(int fd) {
 }
 
 }  // namespace
+
+HeldEntry::HeldEntry(const Inherited& entry) {
+  if (is_vfork_child()) return;
+  is_open_ = entry.file->count.add_call();
+  if (!is_open_) return;
+  counted_ = entry.file;
+  is_open_ = counted_->index == entry.index && counted_->generation == entry.generation;
+}
+
+HeldEntry::~HeldEntry() {
+  if (counted_ != nullptr) release_held(*counted_);
+}
 
 bool is_placeholder_of(int fd, const OpenFile& file) {
   return is_placeholder(fd) || PrivateDescriptors::is_private(file.private_fd());
@@ -112,6 +125,8 @@ int make_transit_holds(Inherited* entries, unsigned* count, pid_t child) {
       continue;
     } else {
       entry.is_unheld = true;
+      const HeldEntry held(entry);
+      if (!held.is_open()) continue;
       if (const int error = share_unheld(*entry.file); error < 0) return error;
     }
     ++kept;
@@ -251,6 +266,8 @@ void ExecPlan::pass_unheld(const Inherited& entry) {
 
 void ExecPlan::pass_real_descriptors() {
   for (unsigned index = 0; index < count_; ++index) {
+    const HeldEntry held(entries_[index]);
+    if (!held.is_open()) continue;
     bool is_extra = false;
     const int real = make_real_descriptor(*entries_[index].file, &is_extra);
     if (real < 0) error_ = real;

@@ -40,6 +40,24 @@ struct Inherited {
 };
 static_assert(sizeof(Inherited) <= 32, "an exec has this on its stack for each file");
 
+// Counts on the record of an entry, so that its descriptors stay what they are: a number that
+// another thread closes may be another file's a moment later. A vfork child has its own numbers,
+// and must not end a record of its parent's.
+class HeldEntry {
+ public:
+  explicit HeldEntry(const Inherited& entry);
+  ~HeldEntry();
+  HeldEntry(const HeldEntry&) = delete;
+  HeldEntry& operator=(const HeldEntry&) = delete;
+
+  // False once another thread has closed the file.
+  bool is_open() const { return is_open_; }
+
+ private:
+  OpenFile* counted_ = nullptr;
+  bool is_open_ = true;
+};
+
 // Whether the number `fd` of `file` is a placeholder, or may become one again: it is lent to the
 // kernel in this process (lent_descriptors.h), not in the next program.
 bool is_placeholder_of(int fd, const OpenFile& file);

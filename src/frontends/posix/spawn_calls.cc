@@ -124,12 +124,11 @@ class SpawnPlan {
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
     for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
-      if (apply(index) != 0) return false;
+      if (apply(notes_->at(index)) != 0) return false;
     }
     collect();
-    withhold_private();
-    is_certain_ = error_ == 0;
-    if (error_ != 0 || (count_ == 0 && opened_count_ == 0 && !has_withheld_)) return false;
+    is_certain_ = true;
+    if (count_ == 0 && opened_count_ == 0) return false;
     error_ = pass_on();
     is_certain_ = error_ == 0;
     return is_certain_;
@@ -181,8 +180,7 @@ class SpawnPlan {
     return false;
   }
 
-  int apply(unsigned index) {
-    const SpawnAction& action = notes_->at(index);
+  int apply(const SpawnAction& action) {
     switch (action.kind) {
       case Kind::kDuplicate:
         set(action.to, action.fd, find(action.fd), true);
@@ -190,8 +188,7 @@ class SpawnPlan {
       case Kind::kClose:
         erase(action.fd, action.fd);
         // Closing "everything" one by one must not take our own away.
-        if (is_needed_private(action.fd) && !notes_->has_made(action.fd, index)) return 0;
-        return real::addclose(&built_, action.fd);
+        return is_needed_private(action.fd) ? 0 : real::addclose(&built_, action.fd);
       case Kind::kOpen:
         return apply_open(action);
       case Kind::kCloseFrom:
@@ -262,7 +259,10 @@ class SpawnPlan {
     std::sort(needed, needed + needed_count);
     int error = 0;
     for (unsigned index = 0; index < notes_->count(); ++index) {
-      const int made = notes_->at(index).makes();
+      const SpawnAction& action = notes_->at(index);
+      const int made = action.kind == Kind::kDuplicate ? action.to
+                       : action.kind == Kind::kOpen    ? action.fd
+                                                       : -1;
       if (made >= lowest && error == 0) error = real::addclose(&built_, made);
     }
     for_each_kernel_descriptor([&](int fd) {
@@ -278,23 +278,6 @@ class SpawnPlan {
     for (unsigned index = 0; index < map_count_; ++index) {
       if (map_[index].survives) entries_[count_++] = map_[index].as;
     }
-  }
-
-  // A child that has none of a file's numbers must not get its private descriptors.
-  void withhold_private() {
-    if (notes_ == nullptr || notes_->count() == 0) return;
-    DescriptorTable::for_each([this](int, OpenFile& file) {
-      for (unsigned at = 0; at < count_; ++at) {
-        if (entries_[at].file == &file) return;
-      }
-      for (const int fd : file.real_fds()) {
-        if (error_ != 0 || !PrivateDescriptors::is_private(fd) || is_close_on_exec(fd)) continue;
-        // libc refuses actions beyond the limit.
-        if (notes_->has_made(fd, notes_->count()) || fd >= sysconf(_SC_OPEN_MAX)) continue;
-        error_ = real::addclose(&built_, fd);
-        has_withheld_ = true;
-      }
-    });
   }
 
   int pass_on() {
@@ -323,6 +306,8 @@ class SpawnPlan {
   }
 
   int pass_real(const Inherited& entry) {
+    const HeldEntry held(entry);
+    if (!held.is_open()) return 0;
     bool is_extra = false;
     int descriptor = make_real_descriptor(*entry.file, &is_extra);
     const bool is_locked = PosixLocks::is_locked(entry.file->object);
@@ -346,7 +331,6 @@ class SpawnPlan {
   bool is_elsewhere_ = false;
   bool has_closed_from_ = false;
   bool has_built_ = false;
-  bool has_withheld_ = false;
   int error_ = 0;
   Actions built_;
   unsigned capacity_ = 0;

@@ -100,15 +100,4 @@ int SpawnNotes::highest() const {
   return highest;
 }
 
-bool SpawnNotes::has_made(int fd, unsigned actions) const {
-  CAIRN_DCHECK(actions <= count_);
-  bool has_made = false;
-  for (unsigned index = 0; index < actions; ++index) {
-    const SpawnAction& action = list_[index];
-    if (action.makes() == fd) has_made = true;
-    if (action.kind == SpawnAction::Kind::kClose && action.fd == fd) has_made = false;
-  }
-  return has_made;
-}
-
 }  // namespace cairn

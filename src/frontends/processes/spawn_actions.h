@@ -31,9 +31,6 @@ struct SpawnAction {
   int flags = 0;         // kOpen
   mode_t mode = 0;       // kOpen
   char* path = nullptr;  // kOpen, kChangeDirectory; owned by the notes
-
-  // The descriptor that the child has from it; -1: none.
-  int makes() const { return kind == Kind::kDuplicate ? to : kind == Kind::kOpen ? fd : -1; }
 };
 
 class SpawnNotes {
@@ -51,8 +48,6 @@ class SpawnNotes {
   const SpawnAction& at(unsigned index) const { return list_[index]; }
   // The largest descriptor that any action names.
   int highest() const;
-  // Whether `fd` is, behind the first so many actions, what one of them has put there.
-  bool has_made(int fd, unsigned actions) const;
 
  private:
   bool grow();
