@@ -29,8 +29,6 @@ constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
 // The library's own are among them.
 constexpr int kFirst = 4090;
 constexpr int kNumbers = 20;
-constexpr int kShared = 100;
-constexpr int kKept = 200;
 int away = -1;
 constexpr std::size_t kSmallStackBytes = 16'384;  // PTHREAD_STACK_MIN
 
@@ -77,17 +75,6 @@ void say_child_of(const char* what, int fd, char* const* environment, const char
   int status = 0;
   waitpid(child, &status, 0);
   say(what, status);
-}
-
-// Until told to stop: each number that is closed may be another file's a moment later.
-void* open_and_close(void* is_over) {
-  while (!*static_cast<std::atomic<bool>*>(is_over)) {
-    const int fd = open_file("other");
-    usleep(20);
-    close(fd);
-    usleep(200);
-  }
-  return nullptr;
 }
 
 void place_away() {
@@ -259,43 +246,6 @@ SCENE(a_program_that_gets_such_numbers) {
   say_number("not passed on", [](int) {
     for (int number = kFirst; number < kFirst + kNumbers; ++number) dup3(away, number, O_CLOEXEC);
   });
-}
-
-// A program without the library writes where its parent does, whatever other threads close.
-SCENE(a_program_that_shares_an_offset) {
-  // To pass these on takes a while, in which others are closed.
-  int kept[kKept];
-  for (int& file : kept) {
-    file = make_file("kept", "0123456789");
-    lseek(file, 5, SEEK_SET);
-  }
-  std::atomic<bool> is_over{false};
-  pthread_t threads[3];
-  for (pthread_t& thread : threads) pthread_create(&thread, nullptr, open_and_close, &is_over);
-  const int fd = open_file("shared");
-  char name[] = "echo";
-  char option[] = "-n";
-  char text[] = "s";
-  char* const arguments[] = {name, option, text, nullptr};
-  char* const environment[] = {nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
-  int failed = 0;
-  for (int round = 0; round < kShared; ++round) {
-    failed += write(fd, "p", 1) != 1;
-    pid_t child = -1;
-    failed += posix_spawn(&child, "/bin/echo", &actions, nullptr, arguments, environment) != 0;
-    waitpid(child, nullptr, 0);
-  }
-  posix_spawn_file_actions_destroy(&actions);
-  is_over = true;
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
-  say("failed", failed);
-  long moved = 0;
-  for (const int file : kept) moved += lseek(file, 0, SEEK_CUR) != 5;
-  say("moved", moved);
-  say_file("shared");
 }
 
 // A thread may have no more stack than this.

@@ -304,6 +304,64 @@ def a_static_child_makes_its_file_append():
     under_cairn.remove(work)
 
 
+ONE_BYTE = "int main(void) { return write(1, \"s\", 1) != 1; }\n"
+
+# Starts the program by vfork, by posix_spawn beside a thread that opens and closes another file, and by both in turn.
+IN_TURN = """#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char** environ;
+static volatile int is_over;
+static void* open_and_close(void* unused) {
+  while (!is_over) {
+    int other = open("other", O_RDWR | O_CREAT, 0644);
+    usleep(20);
+    close(other);
+  }
+  return unused;
+}
+int main(int count, char** words) {
+  int rounds = atoi(words[2]), how = atoi(words[3]), failed = 0;
+  int file = open(words[4], O_RDWR | O_CREAT | O_TRUNC, 0644);
+  pthread_t thread;
+  if (how == 1) pthread_create(&thread, 0, open_and_close, 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, file, 1);
+  char* arguments[] = {words[1], 0};
+  for (int round = 0; round < rounds; ++round) {
+    failed += write(file, "p", 1) != 1;
+    pid_t child = -1;
+    if (how == 1 || (how == 2 && round % 2)) {
+      failed += posix_spawn(&child, words[1], &actions, 0, arguments, environ) != 0;
+    } else if ((child = vfork()) == 0) {
+      dup2(file, 1);
+      execv(words[1], arguments);
+      _exit(1);
+    }
+    waitpid(child, 0, 0);
+  }
+  is_over = 1;
+  if (how == 1) pthread_join(thread, 0);
+  return failed;
+}
+"""
+
+
+def static_children_write_in_turn_with_their_parent():
+    """Each has the file past the buffers for its own time, at an offset that all move."""
+    work = under_cairn.work_directory("scarcity-programs")
+    static, parent = compiled(work, "one-byte", ONE_BYTE, "-static"), compiled(work, "in-turn", IN_TURN, "-lpthread")
+    assert static and parent, "the programs cannot be built"
+    for how, rounds in ((0, 12), (1, 400), (2, 24)):
+        Scene(f"in-turn-{how}", f"{parent} {static} {rounds} {how} f; echo $?; cat f").agree()
+    under_cairn.remove(work)
+
+
 def copied_root(work, program):
     """A directory that can be a root: a program with its libraries, and nothing of ours."""
     root = work / "root"
@@ -380,5 +438,5 @@ def sanitized_programs():
 
 SCENES = [no_address_space, as_many_tiers_as_possible, more_processes_than_slots, offsets_of_inherited_files,
           an_offset_that_all_move, slow_service, stopped_service, dead_service, raw_exec_of_a_static_program,
-          a_static_child_makes_its_file_append,
+          a_static_child_makes_its_file_append, static_children_write_in_turn_with_their_parent,
           other_root, sanitized_programs]

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "frontends/client/process_page.h"
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/twin_descriptor.h"
@@ -26,12 +27,14 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   const TwinGuard guard;
   make_twin(file, !survives_exec(file.private_fd()));
   (void)give_offset_to_kernel(*actor, *file.description, file.shared_fd());
-  file.is_kept_through = true;
+  // A vfork child has a connection of its own, which ends with its program; the record is its
+  // parent's, and the next child's.
+  if (!is_vfork_child()) file.is_kept_through = true;
   return 0;
 }
 
 int plain_descriptor(OpenFile& file, bool* is_extra) {
-  CAIRN_DCHECK(file.is_kept_through);
+  CAIRN_DCHECK(file.is_kept_through || is_vfork_child());
   *is_extra = false;
   const std::uint32_t flags = file.flags();
   if (file.twin_fd >= 0 || (file.withheld_flags() & O_APPEND) == 0) return file.shared_fd();
@@ -50,7 +53,7 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
 
 void become_plain(int fd, OpenFile& file) {
   const int flags = survives_exec(fd) ? 0 : O_CLOEXEC;
-  if (!file.is_kept_through) {
+  if (!file.is_kept_through && !is_vfork_child()) {
     if (file.private_fd() == fd) refuse_descriptor(fd);
     return;
   }

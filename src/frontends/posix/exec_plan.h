@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
+#include "base/signal_gate.h"
 #include "frontends/processes/elf_probe.h"
 #include "frontends/processes/exec_table.h"
 #include "frontends/processes/exec_table_file.h"
@@ -42,7 +43,8 @@ static_assert(sizeof(Inherited) <= 32, "an exec has this on its stack for each f
 
 // Counts on the record of an entry, so that its descriptors stay what they are: a number that
 // another thread closes may be another file's a moment later. A vfork child has its own numbers,
-// and must not end a record of its parent's.
+// and must not end a record of its parent's. No handler runs meanwhile: one that jumped out would
+// leave the count behind.
 class HeldEntry {
  public:
   explicit HeldEntry(const Inherited& entry);
@@ -54,6 +56,7 @@ class HeldEntry {
   bool is_open() const { return is_open_; }
 
  private:
+  const SignalGateGuard gate_;
   OpenFile* counted_ = nullptr;
   bool is_open_ = true;
 };
