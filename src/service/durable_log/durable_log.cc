@@ -62,7 +62,7 @@ DurableLog::DurableLog(std::unique_ptr<LogCore> core) : core_(std::move(core)) {
 }
 DurableLog::~DurableLog() = default;
 
-LogObject DurableLog::find(const ObjectKey& key) const { return core_->find(key); }
+LogObject DurableLog::hold(const ObjectKey& key) { return core_->hold(key); }
 
 Result<LogObject> DurableLog::add_object(const FileIdentity& identity, const FileState& store) {
   return core_->add_object(identity, store);

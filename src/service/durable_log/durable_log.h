@@ -71,8 +71,9 @@ class DurableLog {
   // has a number keeps it, by its key; another path is noted as a rename. Writes nothing yet.
   // Errors: kInvalid: path or handle too long.
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
-  // The number that a file has; kNone when it has none.
-  LogObject find(const ObjectKey& key) const;
+  // The number that a file has from a node before, kept until forget() as one that was added; kNone
+  // when it has none.
+  LogObject hold(const ObjectKey& key);
   // The path by which it is known; empty where it has no such object.
   std::string path_of(LogObject object) const;
   // The caller will not use the number again. Its records stay until they are retired.

@@ -237,6 +237,26 @@ TEST_F(Tier, WhatIsNotRetiredStaysOverManyNodes) {
   EXPECT_EQ(open()->leftovers(), 0U);
 }
 
+// Two stores of it may end one after the other.
+TEST_F(Tier, AFileOfANodeBeforeKeepsItsNumberUntilItIsForgotten) {
+  {
+    auto log = open();
+    auto object = log->add_object(file(1), {});
+    ASSERT_TRUE(log->commit(*log->append_data(*object, {0, filled(100, 3)}, {100, 5})).is_ok());
+  }
+  auto log = open();
+  const LogObject object = log->hold(file(1).key);
+  ASSERT_NE(object, LogObject::kNone);
+  EXPECT_EQ(log->hold(file(2).key), LogObject::kNone);
+  for (int store = 0; store < 2; ++store) {
+    ASSERT_TRUE(log->begin_storing(object).is_ok());
+    ASSERT_TRUE(log->retire(object, log->appended(), {100, 5}).is_ok()) << store;
+  }
+  EXPECT_EQ(log->hold(file(1).key), object);
+  log->forget(object);
+  EXPECT_EQ(log->hold(file(1).key), LogObject::kNone);
+}
+
 TEST(DurableLog, ALimitOfThreadsIsAnErrorThatSaysSo) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody whom limits concern";
   const cairn::testing::TemporaryFolder folder("log");

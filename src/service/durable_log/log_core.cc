@@ -127,9 +127,11 @@ Status LogCore::write_segment_header(UsedSegment& segment) {
 
 // ---- appending
 
-LogObject LogCore::find(const ObjectKey& key) const {
+LogObject LogCore::hold(const ObjectKey& key) {
   const Lock lock(mutex_);
-  return objects_.find(key);
+  const LogObject number = objects_.find(key);
+  if (number != LogObject::kNone) objects_.find(number)->is_held = true;
+  return number;
 }
 
 Result<LogObject> LogCore::add_object(const FileIdentity& identity, const FileState& store) {

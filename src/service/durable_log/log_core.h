@@ -53,7 +53,7 @@ class LogCore {
   // the threads.
   Status start(FoundLog* found);
 
-  LogObject find(const ObjectKey& key) const;
+  LogObject hold(const ObjectKey& key);
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
   void forget(LogObject object);
   Result<Lsn> append(const RecordDraft& draft);

@@ -352,7 +352,7 @@ int LoggedFiles::retire_records(ObjectIndex index, const LogMark& mark) {
 void LoggedFiles::inherit(ObjectIndex index) {
   Object& object = memory_.objects().at(index);
   if (!object.is_in_log()) return;
-  const durable::LogObject number = log_.find(object.key());
+  const durable::LogObject number = log_.hold(object.key());
   if (number == durable::LogObject::kNone) {
     object.log_trouble.store(0);
     object.log_position.store(0, std::memory_order_seq_cst);

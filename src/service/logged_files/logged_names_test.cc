@@ -193,21 +193,21 @@ TEST_F(LoggedNamesTest, TheDataOfARemovedFileStaysInTheLog) {
 TEST_F(LoggedNamesTest, AFileThatIsThereAfterAllIsRemovedNoMore) {
   const ObjectIndex journal = make_managed("journal", 4096);
   const ObjectKey key = memory_.objects().at(journal).key();
-  const durable::LogObject before = log_->find(key);
+  const durable::LogObject before = log_->hold(key);
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
   EXPECT_EQ(log_->removed().size(), 1U);
   memory_.objects().at(journal).size.store(8192);
   const UniqueFd again(::openat(fd_.get(), "journal", O_RDWR));
   EXPECT_EQ(files_->log_changes(journal, again.get(), LoggedFiles::Why::kAsked).outcome,
             Outcome::kLogged);
-  EXPECT_EQ(log_->find(key), before);
+  EXPECT_EQ(log_->hold(key), before);
   EXPECT_TRUE(log_->removed().empty());
 }
 
 // The word that all is stored is on its way to the device.
 TEST_F(LoggedNamesTest, AFileOfWhichTheLogNeedsNothingMoreIsRenamed) {
   const ObjectIndex journal = make_managed("journal", 4096);
-  const durable::LogObject number = log_->find(memory_.objects().at(journal).key());
+  const durable::LogObject number = log_->hold(memory_.objects().at(journal).key());
   ASSERT_TRUE(log_->retire(number, log_->appended(), {}).is_ok());
   files_->log_renamed(journal, path_ + "/other");
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);

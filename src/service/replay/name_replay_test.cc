@@ -210,7 +210,7 @@ TEST_F(RecoverNames, AFileThatWentToAnotherDirectoryIsFoundThereByAUser) {
         fs::create_directory(other);
         put_in_log("new", "bytes");
         say({change("new", std::nullopt, named("new"))});
-        const LogObject file = log_->find(identity(store("new")).key);
+        const LogObject file = log_->hold(identity(store("new")).key);
         ASSERT_TRUE(log_->append_renamed(file, other + "/new").is_ok());
         fs::rename(store("new"), other + "/new");
       },

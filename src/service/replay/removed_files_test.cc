@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class RecoverRemoved : public RecoverNames {
  protected:
-  LogObject number(const std::string& name) const { return log_->find(identity(store(name)).key); }
+  LogObject number(const std::string& name) const { return log_->hold(identity(store(name)).key); }
   void say_removed(LogObject file) { ASSERT_TRUE(log_->append_removed(file).is_ok()); }
 };
 
@@ -85,7 +85,7 @@ TEST_F(RecoverRemoved, AFileThatWasWrittenUnderItsNewNameHasIt) {
           put_in_log("b", "new");
           const FileIdentity as_b = identity(store("b"));
           const LogObject a = number("a");
-          const LogObject b = log_->find(as_b.key);
+          const LogObject b = log_->hold(as_b.key);
           if (was_retired) {
             put("b", "new");
             ASSERT_TRUE(log_->retire(b, log_->appended(), state_of("b")).is_ok());
