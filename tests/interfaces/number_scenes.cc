@@ -26,6 +26,7 @@ namespace {
 // How many descriptors of a file a program has.
 constexpr char kCountHeld[] = "ls -l /proc/$$/fd | grep -c held";
 constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
+constexpr char kAppendToThird[] = "echo third >&3";
 // The library's own are among them.
 constexpr int kFirst = 4090;
 constexpr int kNumbers = 20;
@@ -246,6 +247,42 @@ SCENE(a_program_that_gets_such_numbers) {
   say_number("not passed on", [](int) {
     for (int number = kFirst; number < kFirst + kNumbers; ++number) dup3(away, number, O_CLOEXEC);
   });
+}
+
+// What the child opens is nothing that its parent gets, although the two work in one memory.
+SCENE(a_program_that_gets_what_its_child_opens) {
+  const int fd = make_file("file", "0123456789");
+  char* const alone[] = {nullptr};
+  for (char* const* environment : {static_cast<char* const*>(environ), alone}) {
+    say("written", write(fd, "abc", 3));
+    say_child_of("made", fd, environment, "echo program; echo more >&2", [](int) {
+      const int log = open_file("log", O_WRONLY | O_CREAT | O_TRUNC);
+      dup2(log, STDOUT_FILENO);
+      dup2(log, STDERR_FILENO);
+    });
+    int ends[2];
+    say("pipe", pipe(ends));
+    say("end", ends[0]);
+    say("written", write(ends[1], "xyz", 3));
+    char bytes[3] = {};
+    say("read", read(ends[0], bytes, sizeof bytes));
+    close(ends[0]);
+    close(ends[1]);
+    say_file("log");
+    say_child_of("in place", fd, environment, kAppendToThird, [](int file) {
+      close(file);
+      open_file("log", O_WRONLY | O_APPEND);
+    });
+    say("written", write(fd, "def", 3));
+    say_child_of("read", fd, environment, "cat > copy", [](int) {
+      close(STDIN_FILENO);
+      open_file("file", O_RDONLY);
+    });
+    say("cut", ftruncate(fd, 15));
+    say_file("copy");
+    say_file("log");
+    say_file("file");
+  }
 }
 
 // A thread may have no more stack than this.

@@ -12,6 +12,7 @@
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "frontends/client/opening_guard.h"
+#include "frontends/client/process_page.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file_pool.h"
 #include "frontends/descriptors/placeholder.h"
@@ -250,9 +251,10 @@ int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex kn
 // may have it open. 0, or -EIO: the program must not use it at all.
 int keep_past_buffers(int fd, int flags) {
   Session& session = Session::instance();
-  const int error = session.is_attached()
-                        ? session.keep_through(fd, protocol::UnservedReason::kTableFull)
-                        : session.use_unserved(fd);
+  const auto why =
+      is_vfork_child() ? protocol::UnservedReason::kNone : protocol::UnservedReason::kTableFull;
+  const int error =
+      session.is_attached() ? session.keep_through(fd, why) : session.use_unserved(fd);
   if (error < 0) return error;
   // The kernel has cut it already, but dirty blocks have gone to the store since.
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
@@ -276,7 +278,8 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
       !must_be_buffered_after_all(raw, status.key, &known)) {
     return nullptr;
   }
-  if (!session.attach()) {
+  // What a vfork child opens must not get into the table, which is its parent's.
+  if (!session.attach() || is_vfork_child()) {
     *error = keep_past_buffers(fd, flags);
     return nullptr;
   }

@@ -251,11 +251,13 @@ void ExecPlan::let_private_survive(const OpenFile& file, bool survives) const {
 
 void ExecPlan::pass_placeholders() {
   if (is_child_) error_ = make_transit_holds(entries_, &count_, number_of_vfork_child());
-  for (unsigned index = 0; index < count_ && error_ == 0; ++index) {
-    if (entries_[index].is_unheld)
-      pass_unheld(entries_[index]);
-    else if (entries_[index].is_placeholder)
-      let_private_survive(*entries_[index].file, true);
+  if (error_ < 0) return;
+  for (const Inherited& entry : entries()) {
+    if (entry.is_unheld) pass_unheld(entry);
+  }
+  // A file may have numbers of both kinds: those that are held need its private descriptor.
+  for (const Inherited& entry : entries()) {
+    if (!entry.is_unheld && entry.is_placeholder) let_private_survive(*entry.file, true);
   }
 }
 

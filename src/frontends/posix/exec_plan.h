@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/ids.h"
 #include "base/signal_gate.h"
@@ -132,6 +133,7 @@ class ExecPlan {
   void undo();
 
  private:
+  std::span<const Inherited> entries() const { return {entries_, count_}; }
   void withhold_private();
   void let_private_survive(const OpenFile& file, bool survives) const;
   void pass_real_descriptors();
