@@ -278,13 +278,17 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
       !must_be_buffered_after_all(raw, status.key, &known)) {
     return nullptr;
   }
-  // What a vfork child opens must not get into the table, which is its parent's.
-  if (!session.attach() || is_vfork_child()) {
+  if (!session.attach()) {
     *error = keep_past_buffers(fd, flags);
     return nullptr;
   }
   if (__builtin_expect(session.memory().objects().at(known).is_in_trouble(kOwedByLog), 0)) {
     *error = -EIO;
+    return nullptr;
+  }
+  // What a vfork child opens must not get into the table, which is its parent's.
+  if (is_vfork_child()) {
+    *error = keep_past_buffers(fd, flags);
     return nullptr;
   }
   if (__builtin_expect(KernelFiles::has_everything(), 0)) {

@@ -59,11 +59,12 @@ OpenFile* record_in_child(int fd) {
 }  // namespace
 
 HeldEntry::HeldEntry(const Inherited& entry) {
-  if (is_vfork_child()) return;
-  is_open_ = entry.file->count.add_call();
-  if (!is_open_) return;
-  counted_ = entry.file;
-  is_open_ = counted_->index == entry.index && counted_->generation == entry.generation;
+  if (!is_vfork_child()) {
+    is_open_ = entry.file->count.add_call();
+    if (!is_open_) return;
+    counted_ = entry.file;
+  }
+  is_open_ = entry.file->index == entry.index && entry.file->generation == entry.generation;
 }
 
 HeldEntry::~HeldEntry() {

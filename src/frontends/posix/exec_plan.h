@@ -44,8 +44,8 @@ static_assert(sizeof(Inherited) <= 32, "an exec has this on its stack for each f
 
 // Counts on the record of an entry, so that its descriptors stay what they are: a number that
 // another thread closes may be another file's a moment later. A vfork child has its own numbers,
-// and must not end a record of its parent's. No handler runs meanwhile: one that jumped out would
-// leave the count behind.
+// and must not end a record of its parent's: it only looks whether the record is the file's still.
+// No handler runs meanwhile: one that jumped out would leave the count behind.
 class HeldEntry {
  public:
   explicit HeldEntry(const Inherited& entry);

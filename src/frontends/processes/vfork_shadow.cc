@@ -97,12 +97,13 @@ VforkShadow::Kept VforkShadow::suspend(Note* room) {
 }
 
 void VforkShadow::resume(const Kept& kept) {
+  // A place that says so all the same is that of an earlier process of this number.
+  if (kept.count == 0) return;
   const std::int32_t self = sys::getpid();
   for (Child& child : children_) {
     if (exchange(&child.pid, -self, self)) return;
   }
-  // Another child has taken the place, or there was nothing to keep.
-  if (kept.count == 0) return;
+  // Another child has taken the place.
   Child* child = claim();
   if (child == nullptr) has_overflowed_ = true;
   if (child == nullptr) return;

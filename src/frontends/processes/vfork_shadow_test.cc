@@ -58,6 +58,14 @@ TEST(VforkShadowTest, AnExecThatFailsHasItsNotesAlsoWhereAnotherChildTookTheirPl
   VforkShadow::suspend(room);
 }
 
+TEST(VforkShadowTest, AnExecThatFailsBringsNoNotesOfAnEarlierChildOfItsNumber) {
+  OpenFile file;
+  VforkShadow::note(7, &file);
+  VforkShadow::suspend(room);  // that child has become another program
+  VforkShadow::resume(VforkShadow::suspend(room));
+  EXPECT_FALSE(VforkShadow::has_note(7));
+}
+
 TEST(VforkShadowTest, ChildrenDoNotSeeEachOther) {
   OpenFile file;
   for (unsigned round = 0; round < 3 * VforkShadow::kChildren; ++round) {
