@@ -55,7 +55,7 @@ cairn_module(frontends/descriptors NO_EXCEPTIONS
 cairn_module(frontends/processes NO_EXCEPTIONS DEPS memory/arena frontends/client frontends/descriptors)
 cairn_module(frontends/files    NO_EXCEPTIONS
              DEPS memory/catalog memory/backing memory/buffer
-                  frontends/client frontends/libc frontends/paths frontends/descriptors)
+                  frontends/client frontends/libc frontends/paths frontends/descriptors frontends/processes)
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
              DEPS memory/tiers memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
                   frontends/processes frontends/files)

@@ -26,6 +26,7 @@ namespace {
 // How many descriptors of a file a program has.
 constexpr char kCountHeld[] = "ls -l /proc/$$/fd | grep -c held";
 constexpr char kCountAway[] = "ls -l /proc/$$/fd | grep -c away";
+constexpr char kCountSockets[] = "test $(ls -l /proc/$$/fd | grep -c socket) -lt 10";
 constexpr char kAppendToThird[] = "echo third >&3";
 // The library's own are among them.
 constexpr int kFirst = 4090;
@@ -283,6 +284,62 @@ SCENE(a_program_that_gets_what_its_child_opens) {
     say_file("log");
     say_file("file");
   }
+}
+
+// Also where the parent has the same file at the same number, and however many the child opens.
+SCENE(a_program_that_gets_a_file_of_its_parent_anew) {
+  const rlimit limit{300, 4096};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  const int fd = make_file("file", "0123456789");
+  char* const alone[] = {nullptr};
+  for (char* const* environment : {static_cast<char* const*>(environ), alone}) {
+    say("placed", lseek(fd, 5, SEEK_SET));
+    say_child_of("appended", fd, environment, kAppendToThird, [](int file) {
+      close_range(static_cast<unsigned>(file), ~0U, 0);
+      open_file("file", O_WRONLY | O_APPEND);
+    });
+    say_child_of("read", fd, environment, "cat <&3 >copy", [](int file) {
+      closefrom(file);
+      open_file("file", O_RDONLY);
+    });
+    say_child_of("many", fd, environment, kCountSockets, [](int) {
+      for (int round = 0; round < 400; ++round) close(open_file("file", O_RDWR));
+    });
+    say("offset", lseek(fd, 0, SEEK_CUR));
+    say("written", write(fd, "abc", 3));
+    say_file("copy");
+    say_file("file");
+  }
+}
+
+// Such a child leaves no lock to its parent.
+SCENE(children_that_are_killed_while_they_open) {
+  const int fd = make_file("file", "0123456789");
+  int ends[2];
+  say("pipe", pipe(ends));
+  const pid_t killer = fork();
+  pid_t victim = 0;
+  while (killer == 0 && read(ends[0], &victim, sizeof victim) == sizeof victim && victim != 0) {
+    usleep(3'000);
+    kill(victim, SIGKILL);
+  }
+  if (killer == 0) _exit(0);
+  int killed = 0;
+  for (int round = 0; round < 50; ++round) {
+    if (vfork() == 0) {
+      const pid_t self = getpid();
+      if (write(ends[1], &self, sizeof self) != sizeof self) _exit(1);
+      for (;;) close(open_file("file", O_RDWR));
+    }
+    int status = 0;
+    wait(&status);
+    killed += WIFSIGNALED(status) && write(fd, "abc", 3) == 3 ? 1 : 0;
+  }
+  say("killed", killed);
+  say_child_of("opened", fd, environ, "exit 3", [](int) { open_file("file", O_RDWR); });
+  say("over", write(ends[1], &victim, sizeof victim));
+  wait(nullptr);
+  say_file("file");
 }
 
 // A thread may have no more stack than this.

@@ -46,7 +46,7 @@ class Unserved {
   int tell() {
     return ledger_.tell_unserved(socket_.c_str(), message_of(protocol::Type::kUnserved));
   }
-  int descriptor() const { return ledger_.descriptor(); }
+  int descriptor() const { return ledger_.highest_descriptor(); }
 
  private:
   const std::string socket_;

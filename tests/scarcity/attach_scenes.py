@@ -362,6 +362,56 @@ def static_children_write_in_turn_with_their_parent():
     under_cairn.remove(work)
 
 
+LATE_BYTES = """#include <unistd.h>
+int main(void) {
+  if (fork() != 0) return 0;
+  usleep(300000);
+  return write(1, "LATE", 4) != 4;
+}
+"""
+
+# A vfork child opens its parent's file anew, for a program whose own child writes last, or where no service can be
+# asked.
+OPENED_ANEW = """#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void start(const char* program, int how) {
+  if (how == 1 && chroot(".") != 0) _exit(1);
+  int file = open("f", O_WRONLY | O_APPEND);
+  if (how == 1) _exit(write(file, "child", 5) != 5);
+  dup2(file, 1);
+  if (how == 2) close_range(3, ~0U, 0);
+  execl(program, program, (char*)0);
+  _exit(1);
+}
+int main(int count, char** words) {
+  int how = atoi(words[2]), failed = 0, status = 0;
+  int file = open("f", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  failed += write(file, "0123456789", 10) != 10;
+  pid_t child = vfork();
+  if (child == 0) start(words[1], how);
+  waitpid(child, &status, 0);
+  failed += status != 0;
+  failed += pwrite(file, "abc", 3, how == 1 ? 15 : 10) != 3;
+  for (int tries = 0; tries < 500 && how != 1 && lseek(file, 0, SEEK_END) != 17; ++tries) usleep(10000);
+  failed += pwrite(file, "QQ", 2, 20) != 2;
+  return failed;
+}
+"""
+
+
+def files_that_a_vfork_child_opens():
+    """They are past the buffers until the last program is gone that has them from there."""
+    work = under_cairn.work_directory("scarcity-programs")
+    late, parent = compiled(work, "late", LATE_BYTES, "-static"), compiled(work, "anew", OPENED_ANEW)
+    assert late and parent, "the programs cannot be built"
+    for how in (0, 2) if os.geteuid() != 0 else (0, 1, 2):
+        Scene(f"opened-anew-{how}", f"{parent} {late} {how}; echo $?; od -c f").agree()
+    under_cairn.remove(work)
+
+
 def copied_root(work, program):
     """A directory that can be a root: a program with its libraries, and nothing of ours."""
     root = work / "root"
@@ -439,4 +489,4 @@ def sanitized_programs():
 SCENES = [no_address_space, as_many_tiers_as_possible, more_processes_than_slots, offsets_of_inherited_files,
           an_offset_that_all_move, slow_service, stopped_service, dead_service, raw_exec_of_a_static_program,
           a_static_child_makes_its_file_append, static_children_write_in_turn_with_their_parent,
-          other_root, sanitized_programs]
+          files_that_a_vfork_child_opens, other_root, sanitized_programs]

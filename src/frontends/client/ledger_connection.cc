@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -44,6 +45,48 @@ int receive_answer(int socket) {
   return answer.error > 0 ? -answer.error : static_cast<int>(answer.value & O_APPEND);
 }
 
+struct Question {
+  const char* socket_path;
+  const protocol::UnservedMessage& message;
+  int fd;
+};
+
+// -EAGAIN: the service had no number for the descriptor, and has another one soon.
+int ask_once(int& socket, const Question& question) {
+  if (socket < 0 || !LedgerConnection::is_one(socket, question.socket_path)) {
+    const int made =
+        connect_seqpacket(question.socket_path, descriptor_floor(), LedgerConnection::kAnswerMs);
+    if (made < 0) return made == -EAGAIN ? -ETIMEDOUT : made;
+    sys::fcntl(made, F_SETFD, 0);
+    socket = made;
+  }
+  int result = send_message(socket, &question.message, sizeof question.message, question.fd);
+  if (result == -EAGAIN) result = -ETIMEDOUT;
+  if (result == 0) result = receive_answer(socket);
+  // An answer that comes too late would be taken for that to the next question. What the service
+  // has taken down for this connection it keeps until the process ends.
+  const bool is_lost =
+      result == -ETIMEDOUT || result == -EPROTO || result == -ECONNRESET || result == -EPIPE;
+  if (is_lost) sys::close(std::exchange(socket, -1));
+  return result;
+}
+
+int ask_patiently(int& socket, const Question& question) {
+  const bool had_one = socket >= 0;
+  int result = ask_once(socket, question);
+  // The service may have closed it after the last answer.
+  if (had_one && (result == -EPIPE || result == -ECONNRESET)) result = ask_once(socket, question);
+  const std::int64_t end_ns =
+      monotonic_ns() + LedgerConnection::kAnswerMs * std::int64_t{1'000'000};
+  while (result == -EAGAIN && monotonic_ns() < end_ns) {
+    const timespec pause{0, kAgainPauseNs};
+    sys::call(SYS_nanosleep, sys::word(&pause), 0);
+    result = ask_once(socket, question);
+    if (result == -EPIPE || result == -ECONNRESET) result = -EAGAIN;
+  }
+  return result == -EAGAIN ? -EMFILE : result;
+}
+
 }  // namespace
 
 int LedgerConnection::tell_unserved(const char* socket_path,
@@ -58,55 +101,71 @@ int LedgerConnection::keep_through(const char* socket_path,
 
 int LedgerConnection::ask(const char* socket_path, const protocol::UnservedMessage& message,
                           int fd) {
+  if (is_vfork_child()) return ask_in_child(socket_path, message, fd);
   LocalGuard guard(process_lock(ProcessLock::kLedger));
-  const bool had_one = socket_ >= 0;
-  int result = ask_once(socket_path, message, fd);
-  // The service may have closed it after the last answer.
-  if (had_one && (result == -EPIPE || result == -ECONNRESET))
-    result = ask_once(socket_path, message, fd);
-  const std::int64_t end_ns = monotonic_ns() + kAnswerMs * std::int64_t{1'000'000};
-  while (result == -EAGAIN && monotonic_ns() < end_ns) {
-    const timespec pause{0, kAgainPauseNs};
-    sys::call(SYS_nanosleep, sys::word(&pause), 0);
-    result = ask_once(socket_path, message, fd);
-    if (result == -EPIPE || result == -ECONNRESET) result = -EAGAIN;
-  }
-  return result == -EAGAIN ? -EMFILE : result;
-}
-
-// Requires: the lock. -EAGAIN: the service had no number for the descriptor, and has another one
-// soon.
-int LedgerConnection::ask_once(const char* socket_path, const protocol::UnservedMessage& message,
-                               int fd) {
-  const int socket = connected(socket_path);
-  if (socket < 0) return socket;
-  int result = send_message(socket, &message, sizeof message, fd);
-  if (result == -EAGAIN) result = -ETIMEDOUT;
-  if (result == 0) result = receive_answer(socket);
-  // An answer that comes too late would be taken for that to the next question. What the service
-  // has taken down for this connection it keeps until the process ends.
-  const bool is_lost =
-      result == -ETIMEDOUT || result == -EPROTO || result == -ECONNRESET || result == -EPIPE;
-  if (socket != socket_) {
-    if (result < 0) sys::close(socket);  // a vfork child's, which nothing depends on yet
-  } else if (is_lost) {
-    sys::close(std::exchange(socket_, -1));
-  }
+  // One that a fork brought stays open, for as long as this process may have the files open.
+  Connection mine = own_.pid == own_pid() ? own_ : Connection{-1, own_pid()};
+  const int result = ask_patiently(mine.socket, {socket_path, message, fd});
+  if (own_.pid == mine.pid || mine.socket >= 0) own_ = mine;
   return result;
 }
 
-// Requires: the lock.
-int LedgerConnection::connected(const char* socket_path) {
-  if (socket_ >= 0 && pid_ == own_pid() && is_one(socket_, socket_path)) return socket_;
-  const int made = connect_seqpacket(socket_path, descriptor_floor(), kAnswerMs);
-  if (made < 0) return made == -EAGAIN ? -ETIMEDOUT : made;
-  sys::fcntl(made, F_SETFD, 0);
-  // A vfork child has descriptors of its own: this one is left to what it starts.
-  if (is_vfork_child()) return made;
-  socket_ = made;
-  pid_ = own_pid();
-  CAIRN_DCHECK(socket_ >= 0 && pid_ > 0);
-  return made;
+// Without the lock, which a child that is killed would leave to its parent.
+int LedgerConnection::ask_in_child(const char* socket_path,
+                                   const protocol::UnservedMessage& message, int fd) {
+  CAIRN_DCHECK(fd >= 0 || message.header.type == protocol::Type::kUnserved);
+  ChildConnection* const known = claim_for_child();
+  int socket = known != nullptr ? known->socket.load(std::memory_order_relaxed) : -1;
+  const int result = ask_patiently(socket, {socket_path, message, fd});
+  if (known != nullptr) known->socket.store(socket, std::memory_order_relaxed);
+  return result;
+}
+
+const LedgerConnection::ChildConnection* LedgerConnection::of_child() const {
+  if (!has_children_.load(std::memory_order_relaxed)) return nullptr;
+  const std::int32_t self = sys::getpid();
+  for (const ChildConnection& child : of_children_) {
+    if (child.pid.load(std::memory_order_acquire) == self) return &child;
+  }
+  return nullptr;
+}
+
+LedgerConnection::ChildConnection* LedgerConnection::claim_for_child() {
+  const std::int32_t self = sys::getpid();
+  for (ChildConnection& child : of_children_) {
+    if (child.pid.load(std::memory_order_acquire) == self) return &child;
+  }
+  has_children_.store(true, std::memory_order_relaxed);
+  for (ChildConnection& child : of_children_) {
+    std::int32_t holder = child.pid.load(std::memory_order_acquire);
+    if (holder != 0 && sys::call(SYS_kill, holder, 0) != -ESRCH) continue;
+    if (!child.pid.compare_exchange_strong(holder, self)) continue;
+    child.socket.store(-1, std::memory_order_relaxed);
+    return &child;
+  }
+  return nullptr;
+}
+
+bool LedgerConnection::owns(int fd) const {
+  if (fd < 0) return false;
+  if (fd == own_.socket) return true;
+  if (!has_children_.load(std::memory_order_relaxed)) return false;
+  return std::any_of(of_children_.begin(), of_children_.end(), [fd](const ChildConnection& child) {
+    return child.socket.load(std::memory_order_relaxed) == fd &&
+           child.pid.load(std::memory_order_relaxed) == sys::getpid();
+  });
+}
+
+int LedgerConnection::highest_descriptor() const {
+  const ChildConnection* const child = of_child();
+  return child == nullptr ? own_.socket : std::max(own_.socket, child->socket.load());
+}
+
+bool LedgerConnection::move_away_from(int fd) {
+  if (fd < 0 || fd != own_.socket) return false;
+  const int moved = sys::fcntl(fd, F_DUPFD, fd + 1);
+  if (moved >= 0) own_.socket = moved;
+  return moved >= 0;
 }
 
 bool LedgerConnection::is_one(int fd, const char* socket_path) {
@@ -120,7 +179,7 @@ bool LedgerConnection::is_one(int fd, const char* socket_path) {
 void LedgerConnection::tell_inherited() const {
   protocol::Header header;
   header.type = protocol::Type::kInherited;
-  if (socket_ >= 0) (void)send_message(socket_, &header, sizeof header, -1);
+  if (own_.socket >= 0) (void)send_message(own_.socket, &header, sizeof header, -1);
 }
 
 void LedgerConnection::take_over(int fd) {

@@ -9,9 +9,14 @@
 // something to say opens a connection of its own. A service that has no room for it closes it after
 // the answer.
 //
+// A vfork child has one of its own, too, which its program gets. Up to kChildren such connections
+// are known; a child beyond that makes one for each question.
+//
 // Thread safety: any thread; one question at a time. Ownership: one per process, never destroyed.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "frontends/protocol/protocol.h"
@@ -39,17 +44,35 @@ class LedgerConnection {
   // One that came through exec: its files are kept in this image's own name by now.
   static void take_over(int fd);
 
-  // The connection's descriptor, -1 when there is none.
-  int descriptor() const { return socket_; }
-  void moved_to(int fd) { socket_ = fd; }
+  // Whether `fd` is the connection's in the calling process, which may be a vfork child.
+  bool owns(int fd) const;
+  // The highest number that a connection has, -1 when there is none.
+  int highest_descriptor() const;
+  // Moves the connection of this process to another number, as `fd` is needed. False: it is not
+  // the connection's, or there is no other.
+  bool move_away_from(int fd);
 
  private:
-  int ask(const char* socket_path, const protocol::UnservedMessage& message, int fd);
-  int ask_once(const char* socket_path, const protocol::UnservedMessage& message, int fd);
-  int connected(const char* socket_path);
+  static constexpr unsigned kChildren = 64;
 
-  int socket_ = -1;
-  std::int32_t pid_ = 0;  // whose it is: a child that inherits it makes one of its own
+  struct Connection {
+    int socket = -1;
+    std::int32_t pid = 0;  // whose it is: a child that inherits it makes one of its own
+  };
+  // That of a vfork child. The place is free once the process `pid` has ended.
+  struct ChildConnection {
+    std::atomic<std::int32_t> pid{0};
+    std::atomic<int> socket{-1};
+  };
+
+  int ask(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+  int ask_in_child(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+  const ChildConnection* of_child() const;
+  ChildConnection* claim_for_child();
+
+  Connection own_;
+  std::array<ChildConnection, kChildren> of_children_{};
+  std::atomic<bool> has_children_{false};
 };
 
 }  // namespace cairn

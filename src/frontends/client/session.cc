@@ -429,7 +429,7 @@ void Session::notify_foreign(const char* command, const char* reason) {
 
 bool Session::owns_descriptor(int fd) const {
   if (fd < 0) return false;
-  if (fd == ledger_.descriptor()) return true;
+  if (ledger_.owns(fd)) return true;
   if (!has_memory_) return false;
   if (fd == socket_ || fd == shared_socket_) return true;
   if (fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
@@ -440,9 +440,9 @@ bool Session::owns_descriptor(int fd) const {
 }
 
 int Session::highest_descriptor() const {
-  if (!has_memory_) return ledger_.descriptor();
-  int highest =
-      std::max({ledger_.descriptor(), socket_, memory_.control().fd(), memory_.data().fd()});
+  if (!has_memory_) return ledger_.highest_descriptor();
+  int highest = std::max(
+      {ledger_.highest_descriptor(), socket_, memory_.control().fd(), memory_.data().fd()});
   for (const int tier_fd : tier_fds_) highest = std::max(highest, tier_fd);
   return highest;
 }
@@ -451,11 +451,7 @@ bool Session::relocate_descriptor(int fd) {
   // The segments' descriptors have served once the memory is mapped; only the socket is moved. A
   // tier's number stays: the caller answers EBUSY as the kernel does for a number that is about to
   // be used.
-  if (fd == ledger_.descriptor()) {
-    const int moved = sys::fcntl(fd, F_DUPFD, fd + 1);
-    if (moved >= 0) ledger_.moved_to(moved);
-    return moved >= 0;
-  }
+  if (ledger_.owns(fd)) return ledger_.move_away_from(fd);
   if (fd == socket_) {
     const int moved = sys::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (moved < 0) return false;

@@ -28,6 +28,7 @@
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
 #include "frontends/paths/visible_status.h"
+#include "frontends/processes/vfork_shadow.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -251,14 +252,38 @@ int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex kn
 // may have it open. 0, or -EIO: the program must not use it at all.
 int keep_past_buffers(int fd, int flags) {
   Session& session = Session::instance();
-  const auto why =
-      is_vfork_child() ? protocol::UnservedReason::kNone : protocol::UnservedReason::kTableFull;
-  const int error =
-      session.is_attached() ? session.keep_through(fd, why) : session.use_unserved(fd);
+  const int error = session.is_attached()
+                        ? session.keep_through(fd, protocol::UnservedReason::kTableFull)
+                        : session.use_unserved(fd);
   if (error < 0) return error;
   // The kernel has cut it already, but dirty blocks have gone to the store since.
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
   return is_cut ? cut_again(fd) : 0;
+}
+
+// The same for what a vfork child opens: it must not get into the table, which is its parent's,
+// also where the parent has a file at that number. 0 or -errno.
+int keep_for_child(const Opened& opened, const StoreStatus& status) {
+  const int access_mode = opened.flags & O_ACCMODE;
+  VforkShadow::note(opened.fd, nullptr);
+  Session& session = Session::instance();
+  if (session.keep_through(opened.fd, protocol::UnservedReason::kNone) < 0) {
+    // A child may be unable to ask, by another user or root, and the node may have ended. This
+    // count stays for good: the mode lasts too long, never too short.
+    Actor* const actor = session.actor_if_any();
+    if (actor == nullptr) return -EIO;
+    PosixBacking backing(opened.fd, access_mode);
+    const ObjectIndex index =
+        open_object(*actor, backing, status, access_mode != O_RDONLY, &session);
+    if (index == ObjectIndex::kNone) return -EIO;
+    const ObjectAccess access(*actor, index, backing, session);
+    const int entered = enter_through(access);
+    const int closed = close_object(access, access_mode != O_RDONLY);
+    if (entered < 0) return entered;
+    if (closed < 0) return closed;
+  }
+  const bool is_cut = (opened.flags & O_TRUNC) != 0 && access_mode == O_RDONLY;
+  return is_cut ? cut_again(opened.fd) : 0;
 }
 
 // Buffers the file if it is managed; null when it is not, or when `*error` says why it cannot be.
@@ -286,9 +311,8 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
     *error = -EIO;
     return nullptr;
   }
-  // What a vfork child opens must not get into the table, which is its parent's.
   if (is_vfork_child()) {
-    *error = keep_past_buffers(fd, flags);
+    *error = keep_for_child(opened, status);
     return nullptr;
   }
   if (__builtin_expect(KernelFiles::has_everything(), 0)) {
