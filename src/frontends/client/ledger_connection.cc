@@ -121,15 +121,6 @@ int LedgerConnection::ask_in_child(const char* socket_path,
   return result;
 }
 
-const LedgerConnection::ChildConnection* LedgerConnection::of_child() const {
-  if (!has_children_.load(std::memory_order_relaxed)) return nullptr;
-  const std::int32_t self = sys::getpid();
-  for (const ChildConnection& child : of_children_) {
-    if (child.pid.load(std::memory_order_acquire) == self) return &child;
-  }
-  return nullptr;
-}
-
 LedgerConnection::ChildConnection* LedgerConnection::claim_for_child() {
   const std::int32_t self = sys::getpid();
   for (ChildConnection& child : of_children_) {
@@ -146,19 +137,24 @@ LedgerConnection::ChildConnection* LedgerConnection::claim_for_child() {
   return nullptr;
 }
 
-bool LedgerConnection::owns(int fd) const {
+bool LedgerConnection::owns(int fd, const char* socket_path) const {
   if (fd < 0) return false;
   if (fd == own_.socket) return true;
   if (!has_children_.load(std::memory_order_relaxed)) return false;
-  return std::any_of(of_children_.begin(), of_children_.end(), [fd](const ChildConnection& child) {
-    return child.socket.load(std::memory_order_relaxed) == fd &&
-           child.pid.load(std::memory_order_relaxed) == sys::getpid();
-  });
+  // Also in a process that a vfork child makes, and there under another number than the child's.
+  const bool is_likely =
+      std::any_of(of_children_.begin(), of_children_.end(), [fd](const ChildConnection& child) {
+        return child.socket.load(std::memory_order_relaxed) == fd;
+      });
+  return is_likely && is_one(fd, socket_path);
 }
 
 int LedgerConnection::highest_descriptor() const {
-  const ChildConnection* const child = of_child();
-  return child == nullptr ? own_.socket : std::max(own_.socket, child->socket.load());
+  int highest = own_.socket;
+  if (!has_children_.load(std::memory_order_relaxed)) return highest;
+  for (const ChildConnection& child : of_children_)
+    highest = std::max(highest, child.socket.load(std::memory_order_relaxed));
+  return highest;
 }
 
 bool LedgerConnection::move_away_from(int fd) {

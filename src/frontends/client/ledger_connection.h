@@ -44,9 +44,10 @@ class LedgerConnection {
   // One that came through exec: its files are kept in this image's own name by now.
   static void take_over(int fd);
 
-  // Whether `fd` is the connection's in the calling process, which may be a vfork child.
-  bool owns(int fd) const;
-  // The highest number that a connection has, -1 when there is none.
+  // Whether `fd` is the connection of the calling process, or of the vfork child that it is or that
+  // has made it.
+  bool owns(int fd, const char* socket_path) const;
+  // The highest number that a connection has or had, -1 when there was none.
   int highest_descriptor() const;
   // Moves the connection of this process to another number, as `fd` is needed. False: it is not
   // the connection's, or there is no other.
@@ -67,7 +68,6 @@ class LedgerConnection {
 
   int ask(const char* socket_path, const protocol::UnservedMessage& message, int fd);
   int ask_in_child(const char* socket_path, const protocol::UnservedMessage& message, int fd);
-  const ChildConnection* of_child() const;
   ChildConnection* claim_for_child();
 
   Connection own_;

@@ -429,7 +429,7 @@ void Session::notify_foreign(const char* command, const char* reason) {
 
 bool Session::owns_descriptor(int fd) const {
   if (fd < 0) return false;
-  if (ledger_.owns(fd)) return true;
+  if (ledger_.owns(fd, socket_path_)) return true;
   if (!has_memory_) return false;
   if (fd == socket_ || fd == shared_socket_) return true;
   if (fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
@@ -451,7 +451,7 @@ bool Session::relocate_descriptor(int fd) {
   // The segments' descriptors have served once the memory is mapped; only the socket is moved. A
   // tier's number stays: the caller answers EBUSY as the kernel does for a number that is about to
   // be used.
-  if (ledger_.owns(fd)) return ledger_.move_away_from(fd);
+  if (ledger_.owns(fd, socket_path_)) return ledger_.move_away_from(fd);
   if (fd == socket_) {
     const int moved = sys::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (moved < 0) return false;

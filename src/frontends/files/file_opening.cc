@@ -24,6 +24,7 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
 #include "frontends/files/kernel_files.h"
+#include "frontends/files/unheld_files.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
@@ -268,8 +269,7 @@ int keep_for_child(const Opened& opened, const StoreStatus& status) {
   VforkShadow::note(opened.fd, nullptr);
   Session& session = Session::instance();
   if (session.keep_through(opened.fd, protocol::UnservedReason::kNone) < 0) {
-    // A child may be unable to ask, by another user or root, and the node may have ended. This
-    // count stays for good: the mode lasts too long, never too short.
+    // A child may be unable to ask, by another user or root, and the node may have ended.
     Actor* const actor = session.actor_if_any();
     if (actor == nullptr) return -EIO;
     PosixBacking backing(opened.fd, access_mode);
@@ -277,7 +277,7 @@ int keep_for_child(const Opened& opened, const StoreStatus& status) {
         open_object(*actor, backing, status, access_mode != O_RDONLY, &session);
     if (index == ObjectIndex::kNone) return -EIO;
     const ObjectAccess access(*actor, index, backing, session);
-    const int entered = enter_through(access);
+    const int entered = enter_through_for_good(access);
     const int closed = close_object(access, access_mode != O_RDONLY);
     if (entered < 0) return entered;
     if (closed < 0) return closed;

@@ -14,15 +14,22 @@
 
 namespace cairn {
 
+int enter_through_for_good(const ObjectAccess& access) {
+  if (const int error = enter_through(access); error < 0) return error;
+  if (access.object().through.load(std::memory_order_relaxed) < kThroughForGood)
+    keep_through_for_good(access);
+  leave_through(access.actor, access.index);
+  return 0;
+}
+
 int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   if (file.is_kept_through) return 0;
   file.backing->note_shared();
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
-  // Without a service this count stays for good: the mode lasts too long, never too short.
   if (session.keep_through(file.private_fd(), why) < 0) {
-    if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
+    if (const int error = enter_through_for_good(access_of(*actor, file)); error < 0) return error;
   }
   const TwinGuard guard;
   make_twin(file, !survives_exec(file.private_fd()));

@@ -16,8 +16,13 @@
 #pragma once
 
 #include "frontends/descriptors/open_file.h"
+#include "memory/buffer/object_io.h"
 
 namespace cairn {
+
+// Through mode for as long as the node lives, of a file that somebody gets without the service's
+// knowledge: the mode lasts too long, never too short. 0 or -errno.
+int enter_through_for_good(const ObjectAccess& access);
 
 // 0 or -errno. Requires: this process has a hold. `why` is for the node's report.
 int share_unheld(OpenFile& file,
