@@ -410,9 +410,9 @@ def files_that_a_vfork_child_opens():
     work = under_cairn.work_directory("scarcity-programs")
     late, parent = compiled(work, "late", LATE_BYTES, "-static"), compiled(work, "anew", OPENED_ANEW)
     assert late and parent, "the programs cannot be built"
-    for how in range(5):
+    for how, program in ((0, late), (1, late), (2, late), (3, f"{late}; true"), (4, late)):
         if how != 1 or os.geteuid() == 0:
-            Scene(f"opened-anew-{how}", f"{parent} '{late}{'; true' if how == 3 else ''}' {how}; od -c f").agree()
+            Scene(f"opened-anew-{how}", f"{parent} '{program}' {how}; od -c f").agree()
     under_cairn.remove(work)
 
 

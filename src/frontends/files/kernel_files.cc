@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +19,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/inherited_through.h"
+#include "frontends/files/unheld_files.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -198,6 +200,25 @@ void KernelFiles::yield_everything() {
   session.share_descriptors();
   has_yielded.store(true, std::memory_order_seq_cst);
   DescriptorTable::for_each([](int fd, OpenFile& file) { yield(fd, file); });
+}
+
+void KernelFiles::keep_for_program() {
+  Session& session = Session::instance();
+  Actor* const actor = any() ? session.actor_if_any() : nullptr;
+  if (actor == nullptr) return;
+  int error = 0;
+  for_each_kernel_descriptor([&](int fd) {
+    StoreStatus status;
+    if (!survives_exec(fd) || store_status(fd, &status) < 0 || !S_ISREG(status.mode)) return;
+    const ObjectIndex known = actor->memory->objects().find(status.key);
+    if (known == ObjectIndex::kNone || actor->object(known).through.load() == 0) return;
+    // A service that is stopped is waited for once.
+    if (error != -ETIMEDOUT) error = session.keep_through(fd, protocol::UnservedReason::kNone);
+    if (error >= 0) return;
+    PosixBacking file(fd, O_RDONLY);
+    (void)enter_through_for_good(ObjectAccess{*actor, known, file, session});
+    file.close_extra();
+  });
 }
 
 void KernelFiles::count_again() {

@@ -30,6 +30,9 @@ class KernelFiles {
   // kernel's, at its number, and so does each file that either of them opens from here on.
   static void yield_everything();
   static bool has_everything();
+  // A program that cannot be served is about to take this process's or vfork child's place: what it
+  // gets of these files stays past the buffers. Requires: attached.
+  static void keep_for_program();
   // A forked child has the same files open, in its own name. Requires: attached.
   static void count_again();
 };

@@ -16,8 +16,8 @@ namespace cairn {
 
 int enter_through_for_good(const ObjectAccess& access) {
   if (const int error = enter_through(access); error < 0) return error;
-  if (access.object().through.load(std::memory_order_relaxed) < kThroughForGood)
-    keep_through_for_good(access);
+  constexpr std::uint32_t kMarks = kThroughAbandoned | kThroughSuspected;
+  if ((access.object().through.load() & ~kMarks) < kThroughForGood) keep_through_for_good(access);
   leave_through(access.actor, access.index);
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_inheritance.h"
+#include "frontends/files/kernel_files.h"
 #include "frontends/files/live_objects.h"
 #include "frontends/files/transit_holds.h"
 #include "frontends/files/unheld_files.h"
@@ -224,7 +225,7 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
   if (is_child_) withhold_private();
   if (target_.needs_real_files()) {
     store_everything();
-    keep_kernel_files();
+    KernelFiles::keep_for_program();
     pass_real_descriptors();
     if (target_.foreign != ForeignReason::kNone)
       Session::instance().notify_foreign(target_.command, text_of(target_.foreign));
@@ -266,20 +267,6 @@ void ExecPlan::pass_placeholders() {
 void ExecPlan::pass_unheld(const Inherited& entry) {
   become_plain(entry.fd, *entry.file);
   if (entry.is_placeholder) let_private_survive(*entry.file, false);
-}
-
-// What this process has open as the kernel's own ends with it, and the program may live longer.
-void ExecPlan::keep_kernel_files() {
-  if (!KernelFiles::any()) return;
-  for_each_kernel_descriptor([](int fd) {
-    StoreStatus status;
-    if (!survives_exec(fd) || store_status(fd, &status) < 0 || !S_ISREG(status.mode)) return;
-    Session& session = Session::instance();
-    const ObjectTable& objects = session.memory().objects();
-    const ObjectIndex known = objects.find(status.key);
-    if (known == ObjectIndex::kNone || objects.at(known).through.load() == 0) return;
-    (void)session.keep_through(fd, protocol::UnservedReason::kNone);
-  });
 }
 
 void ExecPlan::pass_real_descriptors() {

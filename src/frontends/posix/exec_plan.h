@@ -136,7 +136,6 @@ class ExecPlan {
   std::span<const Inherited> entries() const { return {entries_, count_}; }
   void withhold_private();
   void let_private_survive(const OpenFile& file, bool survives) const;
-  void keep_kernel_files();
   void pass_real_descriptors();
   void pass_placeholders();
   void pass_unheld(const Inherited& entry);
